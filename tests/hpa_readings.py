@@ -50,4 +50,4 @@ def analyses(name, flow, *readings, memos=None, missing_readings=(), **settings)
 
 
 def asked_before(*asked, policy="hpa-cpu"):
-    return Recommendations(policy=policy, at_s=asked[-1][0], asked=asked).model_dump_json()
+    return Recommendations(policy=policy, at_s=asked[-1][0], proposals=asked).model_dump_json()

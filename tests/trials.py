@@ -62,7 +62,7 @@ class World:
     waiting: dict[str, float] = field(default_factory=dict)
     memos: dict[str, str] = field(default_factory=dict)
     changes: dict[str, tuple[Order, ...]] = field(default_factory=dict)
-    course: list[tuple[int, ...]] = field(default_factory=list)
+    trajectory: list[tuple[int, ...]] = field(default_factory=list)
     details: list[str] = field(default_factory=list)
     at_s: float = 0.0
 
@@ -102,7 +102,7 @@ class World:
                 change = Order(at_s=self.at_s, placement=(), downtime_s=self.downtime_s)
                 self.changes[name] = (change,)
             self.details.append(found.detail)
-        self.course.append(tuple(self.replicas.values()))
+        self.trajectory.append(tuple(self.replicas.values()))
 
     @property
     def memo(self) -> AutrascaleMemo:
@@ -111,7 +111,7 @@ class World:
     @property
     def tried(self) -> list[tuple[int, ...]]:
         """Every configuration that ran, in order."""
-        return [now for before, now in pairwise([None, *self.course]) if now != before]
+        return [now for before, now in pairwise([None, *self.trajectory]) if now != before]
 
 
 def alone(rate, *, replicas=1, each=100.0, **more):

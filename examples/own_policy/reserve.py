@@ -28,10 +28,10 @@ class Reserve(ChoosingPolicy):
 
     def plan_more(self, context: PlanningContext) -> Plan:
         nearest = self.candidates(context).nodes[:1]
-        return self.changed(context, tuple(sorted({*context.placement, *nearest})), ())
+        return self.changed_plan(context, tuple(sorted({*context.placement, *nearest})), ())
 
     def plan_fewer(self, context: PlanningContext) -> Plan:
-        return self.changed(context, self.shrunk(context)[0], ())
+        return self.changed_plan(context, self.shrunk_placements(context)[0], ())
 
     def _analysis(self, name: str, observation: WorkflowObservation, knowledge: Knowledge) -> Analysis:
         seen = screen(name, observation, knowledge)

@@ -78,7 +78,7 @@ class ChoosingPolicy(ABC):
         free = usable(cluster, present)
         return replace(free, nodes=self._in_random_order(free.nodes, context))
 
-    def shrunk(self, context: PlanningContext) -> tuple[tuple[str, ...], ...]:
+    def shrunk_placements(self, context: PlanningContext) -> tuple[tuple[str, ...], ...]:
         """Return the placements after removing replicas one by one: the farthest first, or in random order."""
         present = context.placement
         if self.latency_aware:
@@ -87,15 +87,15 @@ class ChoosingPolicy(ABC):
         return tuple(tuple(sorted(order[removed:])) for removed in range(1, len(order)))
 
     @property
-    def passed_over(self) -> Reason:
+    def rejection_reason(self) -> Reason:
         """Reason of an eligible node that was not chosen."""
         return Reason.FARTHER if self.latency_aware else Reason.NOT_SELECTED
 
-    def lost(self, nodes: Sequence[str]) -> tuple[Rejection, ...]:
+    def rejections_of(self, nodes: Sequence[str]) -> tuple[Rejection, ...]:
         """Return eligible nodes that were not chosen, the best first, as rejections."""
-        return rejected(nodes, self.passed_over)
+        return rejected(nodes, self.rejection_reason)
 
-    def changed(
+    def changed_plan(
         self,
         context: PlanningContext,
         placement: tuple[str, ...],

@@ -188,7 +188,7 @@ class GesscalePolicy(PerOperatorPolicy):
             return f"{grown.sized(rank[node])}; now {present_text}"
 
         lost = (
-            *rejected(helpful[1:], self.passed_over, comparison),
+            *rejected(helpful[1:], self.rejection_reason, comparison),
             *rejected(useless, Reason.DELAY_EATS_GAIN, comparison),
         )
         rejections = (*ranked.rejections, *sorted(lost, key=lambda each: rank[each.node]))
@@ -198,7 +198,7 @@ class GesscalePolicy(PerOperatorPolicy):
             return replace(stay(analysis, cluster, reason, detail), rejections=rejections)
         node, after = helpful[0], self._sized(context, (*present, helpful[0]))
         choice = "nearest node with a gain" if self.latency_aware else "random node"
-        plan = self.changed(context, after.placement, rejections, f"; {choice} {node}: {after}")
+        plan = self.changed_plan(context, after.placement, rejections, f"; {choice} {node}: {after}")
         return replace(plan, mst=after.mst)
 
     def plan_fewer(self, context: PlanningContext) -> Plan:
@@ -207,7 +207,7 @@ class GesscalePolicy(PerOperatorPolicy):
         needed = max(context.reading.input_rows_per_s or 0.0, context.reading.throughput_rows_per_s)
         calibrated = analysis.model is not None and analysis.model.calibrated
         most = len(present) - operator.min_replicas if calibrated else 1
-        sized = [self._sized(context, after) for after in self.shrunk(context)[:most]]
+        sized = [self._sized(context, after) for after in self.shrunk_placements(context)[:most]]
         enough = list(takewhile(lambda after: after.sustains(needed), sized))
         too_few = sized[len(enough)] if len(enough) < len(sized) else None
         remaining = enough[-1].placement if enough else present
@@ -225,7 +225,7 @@ class GesscalePolicy(PerOperatorPolicy):
             unchanged = stay(analysis, context.cluster, Reason.FEWER_WOULD_NOT_SUSTAIN, detail)
             return replace(unchanged, rejections=rejections)
         detail = f"{needed:.0f} rows/s needed; {format_replicas(len(remaining))}: {enough[-1]}"
-        plan = self.changed(context, enough[-1].placement, rejections)
+        plan = self.changed_plan(context, enough[-1].placement, rejections)
         return replace(plan, detail=detail, mst=enough[-1].mst)
 
     def _sized(self, context: PlanningContext, placement: tuple[str, ...]) -> SizedPlacement:

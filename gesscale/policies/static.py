@@ -33,15 +33,15 @@ class StaticPolicy:
         return {name: stay(analysis, cluster) for name, analysis in analyses.items()}
 
     def _analyze(self, name: str, observation: WorkflowObservation, knowledge: Knowledge) -> Analysis:
-        seen = screen(name, observation, knowledge, self.options.stabilization_window_s)
-        if not isinstance(seen, OperatorReading):
-            return seen
+        screened = screen(name, observation, knowledge, self.options.stabilization_window_s)
+        if not isinstance(screened, OperatorReading):
+            return screened
         return Analysis(
             operator=name,
             verdict=Verdict.SAME,
             reason=Reason.NEVER_CHANGES,
             detail="the policy never changes anything",
-            reading=seen,
+            reading=screened,
         )
 
 

@@ -192,7 +192,7 @@ class _Network:
     #: Their replicas.
     present: Mapping[str, int]
     #: The total replicas of the other operators.
-    others: int
+    other_replicas: int
     #: Measured latency of a row.
     measured_s: float
     #: The part of it that does not depend on replicas.
@@ -275,7 +275,7 @@ class DrsPolicy(SizingPolicy):
         return _Network(
             stations=stations,
             present={name: present[name] for name in stations},
-            others=sum(count for name, count in present.items() if name not in stations),
+            other_replicas=sum(count for name, count in present.items() if name not in stations),
             measured_s=measured_s,
             fixed_s=0.0 if by_row else processing_latency_s(self.workflow, readings, dict.fromkeys(order, 0.0)),
             with_backlog=self._with_backlog(readings),
@@ -341,7 +341,7 @@ class DrsPolicy(SizingPolicy):
         most_s = on_time_latency_s if settings.latency_s is None else settings.latency_s
         least_s = settings.release_below_share * most_s
         factor = fmean(run.corrections) if run.corrections else 1.0
-        room = None if settings.total_replicas is None else settings.total_replicas - network.others
+        room = None if settings.total_replicas is None else settings.total_replicas - network.other_replicas
         detail = f"latency {measured_s:.1f} s, target {most_s:.1f} s"
         if measured_s > most_s or network.falls_behind:
             target_s = (most_s - network.fixed_s) / factor

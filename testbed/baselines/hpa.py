@@ -63,12 +63,12 @@ class Recommendations(Memo):
 
     #: Instants and replicas, oldest first, strictly decreasing: a proposal that was followed by an equal or higher
     #: one has no effect. So there are at most ``max_replicas``.
-    asked: tuple[tuple[float, int], ...] = Field(min_length=1)
+    proposals: tuple[tuple[float, int], ...] = Field(min_length=1)
 
     @property
     def most(self) -> int:
         """The highest proposal."""
-        return max(count for _, count in self.asked)
+        return max(count for _, count in self.proposals)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,28 +107,28 @@ class HpaPolicy(SizingPolicy):
         if not math.isfinite(load.ratio):
             return SizeProposal(replicas=None, detail=f"{load.detail} is not finite", reason=Reason.METRICS_MISSING)
         present, settings = reading.replicas, self.sizing
-        asked = max(1, ceiling(present * load.ratio))
-        memo = self._with_proposal(reading, asked, at_s, knowledge)
-        detail, text = f"{load.detail}: {present} -> {asked} replicas", memo.model_dump_json()
-        if asked >= present or memo.most == asked:
-            return SizeProposal(replicas=asked, detail=detail, memo=text)
+        proposed = max(1, ceiling(present * load.ratio))
+        memo = self._with_proposal(reading, proposed, at_s, knowledge)
+        detail, text = f"{load.detail}: {present} -> {proposed} replicas", memo.model_dump_json()
+        if proposed >= present or memo.most == proposed:
+            return SizeProposal(replicas=proposed, detail=detail, memo=text)
         window = format_duration(settings.scale_down_stabilization_s)
         detail += f", stabilized at {memo.most}, the highest of the last {window}"
-        wanted = memo.most if memo.most < present else None
-        return SizeProposal(replicas=wanted, detail=detail, reason=Reason.COOLING_DOWN, memo=text)
+        replicas = memo.most if memo.most < present else None
+        return SizeProposal(replicas=replicas, detail=detail, reason=Reason.COOLING_DOWN, memo=text)
 
     def _with_proposal(
-        self, reading: OperatorReading, asked: int, at_s: float, knowledge: Knowledge
+        self, reading: OperatorReading, proposed: int, at_s: float, knowledge: Knowledge
     ) -> Recommendations:
         """Return the recommendations with a new one; the present replicas count as the first recommendation."""
         limit = self.workflow.operators[reading.operator].max_replicas
         memo = load_memo(Recommendations, self.name, reading.operator, knowledge)
         if memo is not None and memo.at_s == at_s:
             return memo
-        before = memo.asked if memo is not None and memo.at_s < at_s else ((at_s, reading.replicas),)
+        before = memo.proposals if memo is not None and memo.at_s < at_s else ((at_s, reading.replicas),)
         oldest_s = at_s - self.sizing.scale_down_stabilization_s
-        kept = tuple((when, count) for when, count in before if oldest_s <= when <= at_s and count > asked)
-        return Recommendations(policy=self.name, at_s=at_s, asked=(*kept, (at_s, min(asked, limit))))
+        recent = tuple((at, count) for at, count in before if oldest_s <= at <= at_s and count > proposed)
+        return Recommendations(policy=self.name, at_s=at_s, proposals=(*recent, (at_s, min(proposed, limit))))
 
 
 @dataclass(frozen=True, slots=True)

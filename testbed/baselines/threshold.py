@@ -54,14 +54,14 @@ class ThresholdPolicy(PerOperatorPolicy):
             detail = "no node can take another replica"
             stuck = stay(context.analysis, context.cluster, Reason.NO_CANDIDATE_NODE, detail)
             return replace(stuck, rejections=ranked.rejections)
-        node, *losers = ranked.nodes
+        node, *others = ranked.nodes
         placement = tuple(sorted((*context.placement, node)))
-        return self.changed(context, placement, ranked.rejections + self.lost(losers))
+        return self.changed_plan(context, placement, ranked.rejections + self.rejections_of(others))
 
     def plan_fewer(self, context: PlanningContext) -> Plan:
         """Remove the farthest node, or a random one."""
-        kept = self.shrunk(context)[0]
-        return self.changed(context, kept, self.lost(kept))
+        remaining = self.shrunk_placements(context)[0]
+        return self.changed_plan(context, remaining, self.rejections_of(remaining))
 
 
 _ACCEPTS = ("cpu_high_pct", "cpu_low_pct", "stabilization_window_s")

@@ -101,13 +101,17 @@ steps = st.lists(st.tuples(views, views, views), min_size=1, max_size=12)
 
 
 @settings(deadline=None, max_examples=examples(150))
-@given(name=st.sampled_from(POLICIES), shape=st.sampled_from(sorted(WORKFLOWS)), course=steps, settles=st.booleans())
-def test_every_policy_keeps_its_limits_repeats_itself_and_never_removes_for_want_of_data(name, shape, course, settles):
+@given(
+    name=st.sampled_from(POLICIES), shape=st.sampled_from(sorted(WORKFLOWS)), trajectory=steps, settles=st.booleans()
+)
+def test_every_policy_keeps_its_limits_repeats_itself_and_never_removes_for_want_of_data(
+    name, shape, trajectory, settles
+):
     flow = drawn_workflow(shape)
     policy = find_policy_info(name).create(flow, PolicyOptions())
     placements = dict.fromkeys(flow.operators, ("hub", "near"))
     memory = known()
-    for number, views_now in enumerate(course):
+    for number, views_now in enumerate(trajectory):
         at_s = 10_000.0 + PERIOD_S * number
         shown = dict(zip(flow.operators, views_now, strict=False))
         seen = observation(at_s, shown, placements)
@@ -139,11 +143,11 @@ def decided(policy, seen, state, memory):
 
 def check(plan, analysis, limits, present):
     change: Change = plan.change
-    if plan.costs:  # Plan decides by bills; Analyze says how the load of the operator alone compares.
+    if plan.costs:  # Plan decides by costs; Analyze says how the load of the operator alone compares.
         assert analysis.verdict is not Verdict.UNKNOWN
         size, kept = len(plan.placement), set(present) & set(plan.placement)
         moved = min(len(present), size) - len(kept)
-        assert (size, moved) in {(bill.replicas, bill.moved) for bill in plan.costs}
+        assert (size, moved) in {(cost.replicas, cost.moved) for cost in plan.costs}
     else:
         assert analysis.verdict in {Verdict.MORE, Verdict.FEWER}
         assert bool(change.add) != bool(change.remove)

@@ -78,7 +78,7 @@ class AutrascalePolicy(SizingPolicy):
                 reason=memo.reason,
                 memo=text if name == order[0] else None,
             )
-            for name, replicas in zip(order, memo.wanted, strict=True)
+            for name, replicas in zip(order, memo.proposed, strict=True)
         }
 
     def _situation(
@@ -106,7 +106,7 @@ class AutrascalePolicy(SizingPolicy):
             operators=now.operators,
             rate=rate,
             models=(RateModel(rate=rate),),
-            wanted=now.present,
+            proposed=now.present,
         )
 
 
@@ -123,7 +123,7 @@ def _with_measurements(memo: AutrascaleMemo, now: AutrascaleContext) -> Autrasca
 
 
 def _step(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
-    if memo.wanted != memo.replicas and now.at_s - memo.ordered_s < now.settings.to_stabilise_s:
+    if memo.proposed != memo.replicas and now.at_s - memo.ordered_s < now.settings.to_stabilise_s:
         return memo  # the change is in progress: propose it again
     memo = _at_present_rate(memo)
     if memo.phase in _STEPS:

@@ -156,7 +156,7 @@ class AutrascaleMemo(Memo):
     #: Samples by rate, the present one first.
     models: tuple[RateModel, ...]
     #: The proposed configuration, and the time of its proposal (wanted, ordered_s).
-    wanted: Replicas
+    proposed: Replicas
     ordered_s: float = 0.0
     #: Explanation of the proposal (detail, reason).
     detail: str = ""
@@ -364,14 +364,14 @@ def is_other(rate: float, known: float) -> bool:
 
 def unchanged(memo: AutrascaleMemo, detail: str, reason: Reason, **changes: object) -> AutrascaleMemo:
     """Return the memo of an unchanged configuration."""
-    return memo.but(wanted=memo.replicas, detail=detail, reason=reason, **changes)
+    return memo.but(proposed=memo.replicas, detail=detail, reason=reason, **changes)
 
 
 def ordering(
     memo: AutrascaleMemo, now: AutrascaleContext, replicas: Replicas, phase: Phase, detail: str
 ) -> AutrascaleMemo:
     """Return the memo with a new configuration to run in a step."""
-    return memo.but(wanted=replicas, ordered_s=now.at_s, phase=phase, detail=detail, reason=Reason.WITHIN_TARGET)
+    return memo.but(proposed=replicas, ordered_s=now.at_s, phase=phase, detail=detail, reason=Reason.WITHIN_TARGET)
 
 
 def stabilising(memo: AutrascaleMemo, step: str, stabilise_s: float) -> AutrascaleMemo:

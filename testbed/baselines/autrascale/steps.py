@@ -66,29 +66,29 @@ def begin_draining(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMe
 
     The paper profiles a twin of the job offline. Here true rates give the replicas for the target throughput.
     """
-    settings, seen = now.settings, assess(memo, now.settings.elo_stabilise_s)
-    if seen is None or seen.waiting_s is None:
+    settings, assessment = now.settings, assess(memo, now.settings.elo_stabilise_s)
+    if assessment is None or assessment.waiting_s is None:
         return None
-    target = target_throughput(
-        seen.rate,
-        (seen.rate or seen.throughput) * seen.waiting_s,
-        latency_s=seen.latency_s,
+    target_rate = target_throughput(
+        assessment.rate,
+        (assessment.rate or assessment.throughput) * assessment.waiting_s,
+        latency_s=assessment.latency_s,
         event_target_s=now.event_target_s,
         limit_s=settings.drain_limit_s,
         downtime_s=now.downtime_s,
     )
-    if target is None:
+    if target_rate is None:
         return None
     detail = (
-        f"{_BACKLOG_STEP}: wait {seen.waiting_s:.0f} s, throughput {seen.throughput:.0f} rows/s, "
-        f"{target:.0f} needed to drain in time"
+        f"{_BACKLOG_STEP}: wait {assessment.waiting_s:.0f} s, throughput {assessment.throughput:.0f} rows/s, "
+        f"{target_rate:.0f} needed to drain in time"
     )
-    wanted = tuple(map(max, memo.replicas, now.sized_for(target)))
-    useless = 0 < memo.capped_at < target or wanted == memo.replicas
-    if useless or seen.throughput >= target or now.at_s < memo.rests_until_s:
+    target = tuple(map(max, memo.replicas, now.sized_for(target_rate)))
+    useless = 0 < memo.capped_at < target_rate or target == memo.replicas
+    if useless or assessment.throughput >= target_rate or now.at_s < memo.rests_until_s:
         return unchanged(memo, detail, Reason.DRAINING_BACKLOG)
-    held = memo.but(return_to=memo.replicas, return_phase=memo.phase)
-    return ordering(held, now, wanted, "backlog", f"{detail}: {formatted(wanted)}")
+    returning = memo.but(return_to=memo.replicas, return_phase=memo.phase)
+    return ordering(returning, now, target, "backlog", f"{detail}: {formatted(target)}")
 
 
 def drain(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
@@ -97,11 +97,11 @@ def drain(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
     The time limit determines the number of replicas, but does not end the step: the rest of the backlog would cause
     another change. No other backlog step starts within the limit after this one: the return leaves a backlog too.
     """
-    newest, seen = memo.checks[-1], assess(memo, now.settings.elo_stabilise_s)
+    newest, assessment = memo.checks[-1], assess(memo, now.settings.elo_stabilise_s)
     waiting_s = newest.waiting_s or 0.0
     detail = f"{_BACKLOG_STEP}: wait {waiting_s:.0f} s"
     met = newest.latency_s + waiting_s <= now.event_target_s
-    if seen is None or not (met or seen.falls_behind):
+    if assessment is None or not (met or assessment.falls_behind):
         return unchanged(memo, detail, Reason.DRAINING_BACKLOG)
     back = memo.return_to
     rested = memo.but(return_to=(), rests_until_s=now.at_s + now.settings.drain_limit_s)
@@ -131,7 +131,7 @@ def is_good(sample: LatencySample, memo: AutrascaleMemo, now: AutrascaleContext)
     return score(sample, memo, now) >= _ACCEPTED
 
 
-def proposed(memo: AutrascaleMemo, now: AutrascaleContext) -> Replicas | None:
+def next_configuration(memo: AutrascaleMemo, now: AutrascaleContext) -> Replicas | None:
     """Return the configuration to try next; None if all were tried.
 
     If another rate is known, the policy first learns from it (Algorithm 2). Otherwise it first tries the best bootstrap
@@ -215,63 +215,67 @@ def search_on(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
     A configuration that the throughput step ordered can be accepted after the shorter time of that step.
     """
     settings = now.settings
-    seen = assess(memo, settings.plo_stabilise_s)
-    if seen is not None:
-        learnt = _with_sample(memo, now, seen)
-        return _accept(learnt, now) if _is_accepted(learnt, now) else _next_trial(learnt, now)
-    seen = None if memo.latency_trials else assess(memo, settings.to_stabilise_s)
-    if seen is not None and _is_accepted(learnt := _with_sample(memo, now, seen), now):
-        return _accept(learnt, now)
+    assessment = assess(memo, settings.plo_stabilise_s)
+    if assessment is not None:
+        updated = _with_sample(memo, now, assessment)
+        return _accept(updated, now) if _is_accepted(updated, now) else _next_trial(updated, now)
+    assessment = None if memo.latency_trials else assess(memo, settings.to_stabilise_s)
+    if assessment is not None and _is_accepted(updated := _with_sample(memo, now, assessment), now):
+        return _accept(updated, now)
     return stabilising(memo, _LATENCY_STEP, settings.plo_stabilise_s)
 
 
 def search_again(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo | None:
     """Search again if a configuration is no longer good; None if that is unnecessary or useless."""
-    seen = assess(memo, now.settings.plo_stabilise_s)
-    if seen is None or memo.gave_up or seen.misses(memo.capped_at):  # this step does not assess the throughput
+    assessment = assess(memo, now.settings.plo_stabilise_s)
+    if (
+        assessment is None or memo.gave_up or assessment.misses(memo.capped_at)
+    ):  # this step does not assess the throughput
         return None
-    learnt = _with_sample(memo, now, seen)
-    return None if _is_accepted(learnt, now) else _next_trial(learnt, now)
+    updated = _with_sample(memo, now, assessment)
+    return None if _is_accepted(updated, now) else _next_trial(updated, now)
 
 
-def _with_sample(memo: AutrascaleMemo, now: AutrascaleContext, seen: Assessment) -> AutrascaleMemo:
+def _with_sample(memo: AutrascaleMemo, now: AutrascaleContext, assessment: Assessment) -> AutrascaleMemo:
     sample = LatencySample(
-        replicas=memo.replicas, latency_s=round(seen.latency_s, 3), sustained=not seen.misses(memo.capped_at)
+        replicas=memo.replicas,
+        latency_s=round(assessment.latency_s, 3),
+        sustained=not assessment.misses(memo.capped_at),
     )
     batches_s = tuple(round(seconds, 3) for seconds in now.batches_s)
     present, *others = memo.models
     return memo.but(models=(present.learning(sample, batches_s), *others))
 
 
-def _is_accepted(learnt: AutrascaleMemo, now: AutrascaleContext) -> bool:
-    return is_good(learnt.models[0].samples[0], learnt, now)
+def _is_accepted(updated: AutrascaleMemo, now: AutrascaleContext) -> bool:
+    return is_good(updated.models[0].samples[0], updated, now)
 
 
-def _accept(learnt: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
+def _accept(updated: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
     detail = (
-        f"{_latency_detail(learnt, now)} with {formatted(learnt.replicas)}, "
-        f"score {score(learnt.models[0].samples[0], learnt, now):.2f}"
+        f"{_latency_detail(updated, now)} with {formatted(updated.replicas)}, "
+        f"score {score(updated.models[0].samples[0], updated, now):.2f}"
     )
-    return unchanged(learnt, detail, Reason.WITHIN_TARGET, phase="steady")
+    return unchanged(updated, detail, Reason.WITHIN_TARGET, phase="steady")
 
 
-def _next_trial(learnt: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
-    detail = f"{_LATENCY_STEP}: {_latency_detail(learnt, now)}"
-    promising = proposed(learnt, now) if learnt.latency_trials < _MOST_TRIALS else None
+def _next_trial(updated: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
+    detail = f"{_LATENCY_STEP}: {_latency_detail(updated, now)}"
+    promising = next_configuration(updated, now) if updated.latency_trials < _MOST_TRIALS else None
     if promising is not None:
-        ordered = learnt.but(latency_trials=learnt.latency_trials + 1)
+        ordered = updated.but(latency_trials=updated.latency_trials + 1)
         return ordering(ordered, now, promising, "latency", f"{detail}; try {formatted(promising)}, the most promising")
-    samples = learnt.models[0].samples
+    samples = updated.models[0].samples
     in_time = [item for item in samples if item.sustained and item.latency_s <= now.latency_target_s]
-    best = max(in_time or samples, key=lambda item: score(item, learnt, now)).replicas
-    ended, detail = learnt.but(gave_up=True), f"{detail}; keep {formatted(best)}, the best trial"
-    if best == learnt.replicas:
+    best = max(in_time or samples, key=lambda item: score(item, updated, now)).replicas
+    ended, detail = updated.but(gave_up=True), f"{detail}; keep {formatted(best)}, the best trial"
+    if best == updated.replicas:
         return unchanged(ended, detail, Reason.WITHIN_TARGET, phase="steady")
     return ordering(ended, now, best, "steady", detail)
 
 
-def _latency_detail(learnt: AutrascaleMemo, now: AutrascaleContext) -> str:
-    return f"latency {learnt.models[0].samples[0].latency_s:.1f} s, target {now.latency_target_s:.1f} s"
+def _latency_detail(updated: AutrascaleMemo, now: AutrascaleContext) -> str:
+    return f"latency {updated.models[0].samples[0].latency_s:.1f} s, target {now.latency_target_s:.1f} s"
 
 
 #: A configuration with at least this share of the highest throughput counts as best: our value.
@@ -288,49 +292,51 @@ def keep_up(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
     DS2 when something else limits the throughput.
     """
     stabilise_s = now.settings.to_stabilise_s
-    seen = assess(memo, stabilise_s)
-    if seen is None:
+    assessment = assess(memo, stabilise_s)
+    if assessment is None:
         return stabilising(memo, _THROUGHPUT_STEP, stabilise_s)
-    wanted = replicas_by_true_rates(memo, now, seen)
-    shrinks = not seen.falls_behind and memo.may_shrink and wanted != memo.replicas
+    target = replicas_by_true_rates(memo, now, assessment)
+    shrinks = not assessment.falls_behind and memo.may_shrink and target != memo.replicas
     if shrinks and (draining := begin_draining(memo, now)) is not None:
         return draining
-    tried = (*memo.tried, _trial(memo, seen))
-    looked = memo.but(may_shrink=memo.may_shrink and not seen.falls_behind, tried=tried)
-    if not seen.falls_behind and not shrinks:
-        return begin_latency_step(looked.but(least=memo.replicas, capped_at=0.0), now)
-    if wanted not in {trial.replicas for trial in tried}:
-        return ordering(looked, now, wanted, "throughput", f"{_throughput_detail(seen)} {formatted(wanted)}")
+    tried = (*memo.tried, _trial(memo, assessment))
+    updated = memo.but(may_shrink=memo.may_shrink and not assessment.falls_behind, tried=tried)
+    if not assessment.falls_behind and not shrinks:
+        return begin_latency_step(updated.but(least=memo.replicas, capped_at=0.0), now)
+    if target not in {trial.replicas for trial in tried}:
+        return ordering(updated, now, target, "throughput", f"{_throughput_detail(assessment)} {formatted(target)}")
     best = _best_trial(tried)
-    capped_at = best.throughput if best.throughput < KEPT_UP * seen.rate else 0.0
-    return begin_latency_step(looked.but(least=best.replicas, capped_at=capped_at), now)
+    capped_at = best.throughput if best.throughput < KEPT_UP * assessment.rate else 0.0
+    return begin_latency_step(updated.but(least=best.replicas, capped_at=capped_at), now)
 
 
 def keep_up_again(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo | None:
     """Search again if a configuration no longer keeps up; None if that is unnecessary or useless."""
-    seen = assess(memo, now.settings.to_stabilise_s)
-    if seen is None or not seen.misses(memo.capped_at):
+    assessment = assess(memo, now.settings.to_stabilise_s)
+    if assessment is None or not assessment.misses(memo.capped_at):
         return None
     tried = memo.tried if memo.capped_at else ()
-    wanted = replicas_by_true_rates(memo, now, seen)
-    no_more = all(count <= has for count, has in zip(wanted, memo.replicas, strict=True))
-    if no_more or wanted in {trial.replicas for trial in tried}:
+    target = replicas_by_true_rates(memo, now, assessment)
+    no_growth = all(count <= has for count, has in zip(target, memo.replicas, strict=True))
+    if no_growth or target in {trial.replicas for trial in tried}:
         return None
-    tried = (*tried, _trial(memo, seen))
-    return ordering(memo.but(tried=tried), now, wanted, "throughput", f"{_throughput_detail(seen)} {formatted(wanted)}")
+    tried = (*tried, _trial(memo, assessment))
+    return ordering(
+        memo.but(tried=tried), now, target, "throughput", f"{_throughput_detail(assessment)} {formatted(target)}"
+    )
 
 
-def replicas_by_true_rates(memo: AutrascaleMemo, now: AutrascaleContext, seen: Assessment) -> Replicas:
+def replicas_by_true_rates(memo: AutrascaleMemo, now: AutrascaleContext, assessment: Assessment) -> Replicas:
     """Return the replicas by true rates; at most the present ones if the workflow keeps up."""
-    asked = now.sized_for(seen.rate)
-    if seen.falls_behind:
+    asked = now.sized_for(assessment.rate)
+    if assessment.falls_behind:
         return asked
     return tuple(min(few, has) for few, has in zip(asked, memo.replicas, strict=True))
 
 
-def _trial(memo: AutrascaleMemo, seen: Assessment) -> Trial:
+def _trial(memo: AutrascaleMemo, assessment: Assessment) -> Trial:
     # Throughput beyond the input rate is backlog, which makes a configuration no better.
-    return Trial(replicas=memo.replicas, throughput=max(0.0, round(min(seen.throughput, seen.rate), 1)))
+    return Trial(replicas=memo.replicas, throughput=max(0.0, round(min(assessment.throughput, assessment.rate), 1)))
 
 
 def _best_trial(tried: tuple[Trial, ...]) -> Trial:
@@ -339,5 +345,5 @@ def _best_trial(tried: tuple[Trial, ...]) -> Trial:
     return min(good, key=lambda trial: sum(trial.replicas))
 
 
-def _throughput_detail(seen: Assessment) -> str:
-    return f"{_THROUGHPUT_STEP}: throughput {seen.throughput:.0f} of {seen.rate:.0f} rows/s, by true rates"
+def _throughput_detail(assessment: Assessment) -> str:
+    return f"{_THROUGHPUT_STEP}: throughput {assessment.throughput:.0f} of {assessment.rate:.0f} rows/s, by true rates"

@@ -147,19 +147,19 @@ class Capacities:
     #: The newest capacity divided by its number of workers; 0 if there is none.
     per_worker_rows_per_s: float = 0.0
     #: Observations by number of workers.
-    seen: Mapping[int, ObservedRate] = field(default_factory=dict)
+    observed: Mapping[int, ObservedRate] = field(default_factory=dict)
 
     def learned(self, workers: int, rows_per_s: float, at_s: float) -> "Capacities":
         """Add the newest capacity of a number of workers."""
-        before = self.seen.get(workers)
-        kept = {count: seen for count, seen in self.seen.items() if at_s - seen.at_s <= _REMEMBERED_S}
+        before = self.observed.get(workers)
+        recent = {count: rate for count, rate in self.observed.items() if at_s - rate.at_s <= _REMEMBERED_S}
         remembered = rows_per_s
         if before is not None and abs(rows_per_s - before.rows_per_s) > _DRIFT_SHARE * before.rows_per_s:
-            kept = {}
-        elif before is not None and workers in kept:
+            recent = {}
+        elif before is not None and workers in recent:
             remembered = (before.rows_per_s + rows_per_s) / 2
-        kept[workers] = ObservedRate(rows_per_s=remembered, at_s=at_s)
-        return Capacities(per_worker_rows_per_s=rows_per_s / workers, seen=kept)
+        recent[workers] = ObservedRate(rows_per_s=remembered, at_s=at_s)
+        return Capacities(per_worker_rows_per_s=rows_per_s / workers, observed=recent)
 
     def up_to(self, most: int) -> tuple[float, ...]:
         """Return the capacities of 1, 2 ... `most` workers, rows/s; empty if nothing is known.
@@ -173,10 +173,10 @@ class Capacities:
             return ()
         counts = range(1, most + 1)
         raw = [
-            self.seen[count].rows_per_s if count in self.seen else count * self.per_worker_rows_per_s
+            self.observed[count].rows_per_s if count in self.observed else count * self.per_worker_rows_per_s
             for count in counts
         ]
-        weights = [1.0 if count in self.seen else _GUESSED for count in counts]
+        weights = [1.0 if count in self.observed else _GUESSED for count in counts]
         return tuple(scipy.optimize.isotonic_regression(raw, weights=weights).x.tolist())
 
 

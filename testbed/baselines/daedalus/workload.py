@@ -64,11 +64,11 @@ def extended(history: History | None, batches: Sequence[Batch]) -> History | Non
         return history
     at_edges = np.interp(np.arange(first, last + 1) * STEP_S, times, totals)
     rates = np.diff(at_edges) / STEP_S
-    kept = _before(history, first, float(rates[0]))
+    earlier = _before(history, first, float(rates[0]))
     return History(
         until_s=last * STEP_S,
         offered_rows=float(at_edges[-1]),
-        rows_per_s=(*kept, *(rounded(rate) for rate in rates.tolist()))[-_MOST_BINS:],
+        rows_per_s=(*earlier, *(rounded(rate) for rate in rates.tolist()))[-_MOST_BINS:],
     )
 
 

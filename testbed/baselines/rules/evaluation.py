@@ -131,9 +131,9 @@ def condition(
     """Evaluate all triggers of a rule."""
     found = []
     for trigger in rule.when:
-        seen = samples.get(trigger.metric, ())
-        state = trigger_state(trigger, seen, now_s, semantics)
-        found.append(RuleCondition(state=state, text=_condition_text(trigger, state, seen, labels or {})))
+        trigger_samples = samples.get(trigger.metric, ())
+        state = trigger_state(trigger, trigger_samples, now_s, semantics)
+        found.append(RuleCondition(state=state, text=_condition_text(trigger, state, trigger_samples, labels or {})))
     return joined(found)
 
 
@@ -160,15 +160,15 @@ def evaluate_rules(
 
 def resized(rule: Rule, replicas: int, context: RuleContext, semantics: RulesSettings) -> int | None:
     """Return the number of replicas after a rule; None if a bound blocks it."""
-    wanted, operator = rule.by.resized(replicas, rule.action), context.operator
+    target, operator = rule.by.resized(replicas, rule.action), context.operator
     if rule.action is ScalingAction.OUT:
         bound = operator.max_replicas if rule.max is None else min(operator.max_replicas, rule.max)
-        beyond = wanted > bound
+        beyond = target > bound
     else:
         bound = operator.min_replicas if rule.min is None else max(operator.min_replicas, rule.min)
-        beyond = wanted < bound
+        beyond = target < bound
     if not beyond:
-        return wanted
+        return target
     below_bound = bound > replicas if rule.action is ScalingAction.OUT else bound < replicas
     return bound if semantics.bounds == "clamp" and below_bound else None
 

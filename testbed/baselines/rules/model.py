@@ -227,10 +227,10 @@ def distinct(rules: Iterable[Rule]) -> tuple[Rule, ...]:
     taken: set[str] = set()
     named = []
     for number, rule in enumerate(rules, start=1):
-        wanted = rule.name or f"default-rule-{number}"
-        name, copy = wanted, 2
+        base = rule.name or f"default-rule-{number}"
+        name, copy = base, 2
         while name in taken:
-            name, copy = f"{wanted} ({copy})", copy + 1
+            name, copy = f"{base} ({copy})", copy + 1
         taken.add(name)
         named.append(rule.model_copy(update={"name": name}))
     return tuple(named)

@@ -101,15 +101,15 @@ class RulesPolicy(SizingPolicy):
         """Evaluate the rules of every operator; see `testbed.baselines.shared.sizing.SizingPolicy`."""
         at_s = observation.at_s
         memos = {name: self._memo(reading, at_s, knowledge) for name, reading in readings.items()}
-        seen = {name: self._conditions(memos[name], reading) for name, reading in readings.items()}
-        everywhere = self._of_all(seen)
+        conditions_of = {name: self._conditions(memos[name], reading) for name, reading in readings.items()}
+        everywhere = self._of_all(conditions_of)
         proposals = {}
         for name, memo in memos.items():
             proposal = memo.proposal
             if proposal is None:
-                ruling = self._ruling(name, memo, {**seen[name], **everywhere})
-                proposal = _proposal(ruling, is_fresh=self._is_fresh(memo))
-                memos[name] = memo.model_copy(update={"fired": ruling.fired, "proposal": proposal})
+                evaluation = self._evaluate(name, memo, {**conditions_of[name], **everywhere})
+                proposal = _proposal(evaluation, is_fresh=self._is_fresh(memo))
+                memos[name] = memo.model_copy(update={"fired": evaluation.fired, "proposal": proposal})
             proposals[name] = SizeProposal(
                 replicas=proposal.replicas,
                 detail=proposal.detail,
@@ -171,17 +171,17 @@ class RulesPolicy(SizingPolicy):
             for rule in ranked(self.rules, reading.operator)
         }
 
-    def _of_all(self, seen: Mapping[str, Mapping[str, RuleCondition]]) -> Mapping[str, RuleCondition]:
+    def _of_all(self, conditions_of: Mapping[str, Mapping[str, RuleCondition]]) -> Mapping[str, RuleCondition]:
         """Return the conditions of the rules that evaluate all operators together."""
-        missing = [name for name in self.workflow.operators if name not in seen]
+        missing = [name for name in self.workflow.operators if name not in conditions_of]
         unknown = RuleCondition(state=State.INSUFFICIENT_DATA, text=f"no metrics of {', '.join(missing)}")
         return {
-            rule.name: unknown if missing else joined([conditions[rule.name] for conditions in seen.values()])
+            rule.name: unknown if missing else joined([conditions[rule.name] for conditions in conditions_of.values()])
             for rule in self.rules
             if rule.together
         }
 
-    def _ruling(self, name: str, memo: RulesMemo, conditions: Mapping[str, RuleCondition]) -> RuleEvaluation:
+    def _evaluate(self, name: str, memo: RulesMemo, conditions: Mapping[str, RuleCondition]) -> RuleEvaluation:
         context = RuleContext(
             now_s=memo.at_s,
             operator=self.workflow.operators[name],
@@ -234,9 +234,9 @@ def _done_s(before: RulesMemo | None, change: Order | None, reading: OperatorRea
     return {**before.done_s, kind: completed_s}
 
 
-def _proposal(ruling: RuleEvaluation, *, is_fresh: bool) -> RulesProposal:
-    findings = ruling.findings
-    if (acting := ruling.acting) is not None:
+def _proposal(evaluation: RuleEvaluation, *, is_fresh: bool) -> RulesProposal:
+    findings = evaluation.findings
+    if (acting := evaluation.acting) is not None:
         return RulesProposal(replicas=acting.replicas, detail=acting.text, reason=Reason.WITHIN_TARGET)
     if not findings:
         return RulesProposal(replicas=None, detail="no rule for this operator", reason=Reason.NEVER_CHANGES)

@@ -41,17 +41,17 @@ MetricSamples = tuple[MetricSample, ...]
 
 def appended(samples: Sequence[MetricSample], reports: Iterable[MetricReport], max_gap_s: float) -> MetricSamples:
     """Append newer reports to samples."""
-    kept = list(samples)
+    result = list(samples)
     for report in reports:
         at_s, value = round(report.at_s, 3), round(report.value, 3)
-        since_s = at_s - kept[-1].at_s if kept else 0.0
-        if kept and since_s <= 0:
+        since_s = at_s - result[-1].at_s if result else 0.0
+        if result and since_s <= 0:
             continue
         if since_s > max(max_gap_s, report.reach_s):
-            kept.clear()
+            result.clear()
             since_s = 0.0
-        kept.append(MetricSample(at_s, round(min(since_s, report.reach_s), 3), value, value))
-    return tuple(kept)
+        result.append(MetricSample(at_s, round(min(since_s, report.reach_s), 3), value, value))
+    return tuple(result)
 
 
 def pruned(samples: Sequence[MetricSample], longest_s: float, most: int) -> MetricSamples:
@@ -66,10 +66,10 @@ def pruned(samples: Sequence[MetricSample], longest_s: float, most: int) -> Metr
         return ()
     begins_s = samples[-1].at_s - longest_s
     before = sum(sample.at_s <= begins_s for sample in samples)
-    kept = list(samples[max(0, min(before - 1, len(samples) - 2)) :])
-    while len(kept) > most:
-        kept = _one_fewer(kept)
-    return tuple(kept)
+    result = list(samples[max(0, min(before - 1, len(samples) - 2)) :])
+    while len(result) > most:
+        result = _one_fewer(result)
+    return tuple(result)
 
 
 def _one_fewer(samples: list[MetricSample]) -> list[MetricSample]:

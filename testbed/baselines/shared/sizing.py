@@ -166,8 +166,8 @@ class SizingPolicy(ChoosingPolicy):
             name: screen(name, observation, knowledge, self.options.stabilization_window_s)
             for name in self.workflow.operators
         }
-        readings = {name: seen for name, seen in screened.items() if isinstance(seen, OperatorReading)}
-        analyses = {name: seen for name, seen in screened.items() if isinstance(seen, Analysis)}
+        readings = {name: each for name, each in screened.items() if isinstance(each, OperatorReading)}
+        analyses = {name: each for name, each in screened.items() if isinstance(each, Analysis)}
         cooldown = self._cooldown(observation.at_s, knowledge)
         if readings and cooldown and not self.sizing.samples_during_cooldown:
             analyses |= {name: self._unchanged(reading, knowledge, *cooldown) for name, reading in readings.items()}
@@ -185,29 +185,29 @@ class SizingPolicy(ChoosingPolicy):
     def plan_more(self, context: PlanningContext) -> Plan:
         """Add replicas up to the target, each on the nearest node or on a random one."""
         analysis, placement = context.analysis, context.placement
-        wanted = min(analysis.desired_replicas or 0, context.operator.max_replicas)
-        if wanted <= len(placement):
+        target = min(analysis.desired_replicas or 0, context.operator.max_replicas)
+        if target <= len(placement):
             return stay(analysis, context.cluster, Reason.WITHIN_TARGET)
-        while (ranked := self.additions_to(context, placement)).nodes and len(placement) < wanted:
+        while (ranked := self.additions_to(context, placement)).nodes and len(placement) < target:
             placement = tuple(sorted((*placement, ranked.nodes[0])))
-        rejections = ranked.rejections + self.lost(ranked.nodes)
+        rejections = ranked.rejections + self.rejections_of(ranked.nodes)
         if placement == context.placement:
             detail = f"{analysis.detail}; no node can take another replica"
             stuck = stay(analysis, context.cluster, Reason.NO_CANDIDATE_NODE, detail)
             return replace(stuck, rejections=rejections)
-        missing = wanted - len(placement)
+        missing = target - len(placement)
         remark = f"; no node can take {missing} more" if missing else ""
-        return self.changed(context, placement, rejections, remark)
+        return self.changed_plan(context, placement, rejections, remark)
 
     def plan_fewer(self, context: PlanningContext) -> Plan:
         """Remove replicas down to the target, the farthest first or in random order."""
         analysis, present = context.analysis, context.placement
-        wanted = max(len(present) if analysis.desired_replicas is None else analysis.desired_replicas, 1)
-        kept = max(wanted, context.operator.min_replicas)
-        if kept >= len(present):
+        target = max(len(present) if analysis.desired_replicas is None else analysis.desired_replicas, 1)
+        target = max(target, context.operator.min_replicas)
+        if target >= len(present):
             return stay(analysis, context.cluster, Reason.WITHIN_TARGET)
-        remaining = self.shrunk(context)[len(present) - kept - 1]
-        return self.changed(context, remaining, self.lost(remaining))
+        remaining = self.shrunk_placements(context)[len(present) - target - 1]
+        return self.changed_plan(context, remaining, self.rejections_of(remaining))
 
     def _analysis(
         self,
@@ -221,16 +221,16 @@ class SizingPolicy(ChoosingPolicy):
         if target is None:
             return unchanged
         detail = _target_detail(proposal.detail, target)
-        wanted = replace(unchanged, detail=detail, desired_replicas=target.replicas)
+        result = replace(unchanged, detail=detail, desired_replicas=target.replicas)
         if target.replicas == reading.replicas:
             at_limit = proposal.replicas is not None and proposal.replicas != reading.replicas and target.limits
             reason = _limit(proposal.replicas or 0, reading.replicas) if at_limit else proposal.reason
-            return replace(wanted, reason=reason)
+            return replace(result, reason=reason)
         if cooldown is not None:
-            return replace(wanted, reason=cooldown[0], detail=f"{detail}; {cooldown[1]}")
+            return replace(result, reason=cooldown[0], detail=f"{detail}; {cooldown[1]}")
         more = target.replicas > reading.replicas
         return replace(
-            wanted,
+            result,
             verdict=Verdict.MORE if more else Verdict.FEWER,
             reason=Reason.OVERLOADED if more else Reason.UNDERUSED,
         )

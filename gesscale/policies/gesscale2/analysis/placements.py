@@ -185,10 +185,10 @@ def _enumerate_placements(
     def find() -> _PlacementOptions:
         trips = RoundTrips.of(nodes, driver_node, delays)
         driver_s, pairs_s = (np.nan_to_num(values, nan=UNKNOWN_RTT_S) for values in (trips.driver_s, trips.pairs_s))
-        weight, kept = np.array(weights), np.arange(len(nodes)) < present
-        orders = _orders(driver_s, pairs_s, weight, kept, most, moves=moves)
+        weight, is_present = np.array(weights), np.arange(len(nodes)) < present
+        orders = _orders(driver_s, pairs_s, weight, is_present, most, moves=moves)
         counts = np.arange(1, orders.shape[1] + 1)
-        moved = np.minimum(counts, present) - np.cumsum(kept[orders], axis=1)
+        moved = np.minimum(counts, present) - np.cumsum(is_present[orders], axis=1)
         return _PlacementOptions(
             nodes=nodes,
             orders=orders,
@@ -214,7 +214,7 @@ def _nearest(free: Sequence[str], driver_node: str, delays: LatencyMap | None) -
 
 
 def _orders(
-    driver_s: Array, pairs_s: Array, weight: Array, kept: NDArray[np.bool_], most: int, *, moves: bool
+    driver_s: Array, pairs_s: Array, weight: Array, is_present: NDArray[np.bool_], most: int, *, moves: bool
 ) -> NodeOrders:
     """Return the first ``most`` nodes of each order, shape ``(o, most)``, without duplicates.
 
@@ -226,7 +226,7 @@ def _orders(
     orders = [by_distance]
     if (weight != weight[0]).any():
         orders.append(_first(by_distance, -weight))
-    present_first = [_first(order, ~kept) for order in orders]
+    present_first = [_first(order, ~is_present) for order in orders]
     found = np.concatenate([*present_first, *orders] if moves else present_first)
     return np.array(sorted(set(map(tuple, found[:, :most].tolist()))))
 

@@ -44,9 +44,9 @@ class ScalingTable(NamedTuple):
         _, most, _, scenarios = self.keeping.shape
         below, part = _between(rows, self.level_rows)
         at = below.astype(np.int64) * scenarios + np.arange(scenarios)
-        kept = _interpolate(self.keeping[step], at + (np.minimum(count, most) - 1) * (_BACKLOGS * scenarios), part)
-        changed = _interpolate(self.changing[step], at, part)
-        changes = (changed < kept) | (count < self.least) | (count > most)
+        keep_cost = _interpolate(self.keeping[step], at + (np.minimum(count, most) - 1) * (_BACKLOGS * scenarios), part)
+        change_cost = _interpolate(self.changing[step], at, part)
+        changes = (change_cost < keep_cost) | (count < self.least) | (count > most)
         found: Counts = np.where(changes, self.best[step].take(at + scenarios * (part > 0.5)), count)
         return found
 
@@ -60,16 +60,18 @@ def solve_scaling_table(horizon: PlanningHorizon) -> ScalingTable:
     changing, best = (np.zeros((steps, backlogs, scenarios), dtype=kind) for kind in (np.float32, np.int64))
     cell = np.arange(backlogs * scenarios).reshape(backlogs, scenarios)
     values = model.final_cost()
-    keeps: list[Single] = [values] * (steps + 1)
+    keep_values: list[Single] = [values] * (steps + 1)
     for step, similar in reversed(list(enumerate(model.similar, start=1))):
-        keeps[step] = model.kept(step, values)
-        changed = model.changed(step, keeps)[least - 1 :]
-        kept, other = ((each.reshape(-1, scenarios) @ similar.T).reshape(each.shape) for each in (keeps[step], changed))
-        chosen, cheapest = other.argmin(axis=0), other.min(axis=0)
-        leaves = cheapest < kept
-        leaves[: least - 1] = True
-        values = np.where(leaves, changed.take(chosen * cell.size + cell), keeps[step])
-        keeping[step], changing[step], best[step] = kept, cheapest, chosen + least
+        keep_values[step] = model.keeping_cost(step, values)
+        change_costs = model.changing_cost(step, keep_values)[least - 1 :]
+        keep_cost, other_cost = (
+            (each.reshape(-1, scenarios) @ similar.T).reshape(each.shape) for each in (keep_values[step], change_costs)
+        )
+        chosen, cheapest = other_cost.argmin(axis=0), other_cost.min(axis=0)
+        change_is_cheaper = cheapest < keep_cost
+        change_is_cheaper[: least - 1] = True
+        values = np.where(change_is_cheaper, change_costs.take(chosen * cell.size + cell), keep_values[step])
+        keeping[step], changing[step], best[step] = keep_cost, cheapest, chosen + least
     return ScalingTable(model.level_rows, least, keeping, changing, best)
 
 
@@ -158,7 +160,7 @@ class _Model:
         below, part = _between(rows, self.level_rows)
         return _interpolate(values, (self._first + below * self.shape[2]).astype(np.int64), part)
 
-    def kept(self, step: int, after: Single) -> Single:
+    def keeping_cost(self, step: int, after: Single) -> Single:
         """Return the cost of a step without a change, and of the steps after it."""
         left, late = self._after_step(step, self._waiting, self._rows_per_s * self._seconds[step])
         cost = self._interpolated(left, after)
@@ -166,7 +168,7 @@ class _Model:
         cost += self._replicas * (self._seconds[step] / 60)
         return cost
 
-    def changed(self, step: int, keeps: list[Single]) -> Single:
+    def changing_cost(self, step: int, keep_values: list[Single]) -> Single:
         """Return the cost of a change to each number of replicas, with the cost of keeping it after the stop."""
         rows, cost, stop_s = self._waiting, self._horizon.change.replica_minutes, self._horizon.change.stop_s
         total: Single = np.full(1, cost, dtype=np.float32)
@@ -177,4 +179,4 @@ class _Model:
             rows, late = self._after_step(step, rows, served)
             total = total + late + self._replicas * (seconds / 60)
             stop_s, step = stop_s - seconds, step + 1
-        return self._interpolated(rows, keeps[step]) + total
+        return self._interpolated(rows, keep_values[step]) + total

@@ -33,16 +33,16 @@ class NodeSpeeds(BaseModel):
         self, by_node: Mapping[str, NodeReading], weights: Mapping[str, float], share: float = 1.0
     ) -> "NodeSpeeds":
         """Add one window; windows with fewer than two replicas are ignored."""
-        seen = {
+        observed = {
             node: log(each.throughput_rows_per_s / each.cpu_share / weights.get(node, 1.0))
             for node, each in by_node.items()
             if each.throughput_rows_per_s > 0 and each.cpu_share > 0
         }
-        if len(seen) < 2:
+        if len(observed) < 2:
             return self
-        query = sum(value - self.logs.get(node, 0.0) for node, value in seen.items()) / len(seen)
-        logs = {node: value for node, value in self.logs.items() if node not in seen}
-        for node, value in seen.items():
+        query = sum(value - self.logs.get(node, 0.0) for node, value in observed.items()) / len(observed)
+        logs = {node: value for node, value in self.logs.items() if node not in observed}
+        for node, value in observed.items():
             known = self.logs.get(node, 0.0)
             found = known + GAIN * share * (value - query - known)
             logs[node] = float(f"{max(-_MOST_LOG, min(found, _MOST_LOG)):.4g}")

@@ -58,7 +58,7 @@ def test_one_replica_too_few_is_taken_back_and_not_tried_again():
 def test_a_rate_that_stays_is_sized_for_and_one_that_comes_and_goes_is_not():
     stays = alone(lambda at_s: 350.0 if at_s <= 1800 else 600.0, **NO_BACKLOG_STEP).run(33)
     # The third step after the change, at 1980 s, is the first at which it has persisted.
-    assert stays.course[31:] == [(4,), (6,)]
+    assert stays.trajectory[31:] == [(4,), (6,)]
     goes = alone(lambda at_s: 600.0 if 1800 < at_s <= 1920 else 350.0, **NO_BACKLOG_STEP).run(60)
     assert goes.tried == [(1,), (4,)]
 
@@ -69,10 +69,10 @@ def test_rows_that_wait_are_processed_even_if_no_others_come():
     world.policy = policy(workflow(op(most=2)))
     world.run(35)
     assert world.waiting["op"] > 500_000
-    assert world.course[-1] == (2,)
+    assert world.trajectory[-1] == (2,)
     world.run(60)
     assert world.waiting["op"] == 0
-    assert world.course[-1] == (1,)
+    assert world.trajectory[-1] == (1,)
 
 
 # The latency step
@@ -94,12 +94,12 @@ def crowded(**more):
 def test_a_tighter_target_is_searched_for_until_score_and_latency_are_good():
     # 22 s leave 12 for the batches of both, which take 18 with (2, 4).
     world = crowded(processing_latency_s=22.0).run(120)
-    a, b = world.course[-1]
+    a, b = world.trajectory[-1]
     assert 10 * 1.8 / a + 10 * 3.6 / b + 10 <= 22.0
     assert 0.8 + 0.2 * (2 / a + 4 / b) / 2 >= 0.9
     assert world.memo.phase == "steady"
     assert world.memo.latency_trials <= 5
-    assert world.run(30).course[-1] == (a, b)
+    assert world.run(30).trajectory[-1] == (a, b)
 
 
 def test_the_best_bootstrap_sample_that_is_good_by_its_estimate_goes_first():
@@ -119,8 +119,8 @@ def test_a_target_that_cannot_be_met_ends_after_so_many_trials_with_the_best_sco
     assert world.memo.gave_up
     samples = {item.replicas: item.latency_s for item in world.memo.models[0].samples}
     scores = {tried: 0.8 * 5.0 / latency + 0.2 * 2 / tried[0] for tried, latency in samples.items()}
-    assert world.course[-1] == max(scores, key=scores.get)
-    assert world.run(30).course[-31:] == [world.course[-1]] * 31
+    assert world.trajectory[-1] == max(scores, key=scores.get)
+    assert world.run(30).trajectory[-31:] == [world.trajectory[-1]] * 31
 
 
 def test_bootstrap_by_trials_runs_every_sample_first():
@@ -139,7 +139,7 @@ def test_samples_of_another_rate_are_kept_and_learnt_from():
     now, before = world.memo.models[:2]
     assert (now.rate, before.rate) == (270.0, 180.0)
     assert before.samples == old.samples
-    a, b = world.course[-1]
+    a, b = world.trajectory[-1]
     assert 10 * 2.7 / a + 10 * 5.4 / b + 10 <= 22.0
 
 

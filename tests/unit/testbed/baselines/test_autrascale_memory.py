@@ -27,7 +27,7 @@ def test_an_order_that_was_not_carried_out_is_given_again_and_then_given_up():
         orders.append(world.replicas["op"])
     assert orders[:5] == [4] * 5  # until the stabilisation time is over
     world.run(30)
-    assert world.course[-1] in {(1,), (4,)}
+    assert world.trajectory[-1] in {(1,), (4,)}
 
 
 def test_the_memo_is_bounded():

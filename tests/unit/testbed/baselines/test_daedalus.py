@@ -58,7 +58,7 @@ def step(now, memory=None, **settings):
     return policy(**settings).analyze(observe(now), memory or known())["op"]
 
 
-def course(readings, memory=None, **settings):
+def trajectory(readings, memory=None, **settings):
     """Return the analyses of one step after the other, each with the memory of the one before."""
     memory = memory or known()
     found = []
@@ -103,7 +103,7 @@ def memo_of(analysis):
 
 def test_nothing_is_wished_for_before_a_whole_window_of_steady_work():
     # The first look is at 10,000 s; 120 s of warm-up and a window of 60 s later is 10,180 s.
-    found = course(steady(3, 300.0, steps=4))
+    found = trajectory(steady(3, 300.0, steps=4))
     assert [each.reason for each in found[:3]] == [Reason.MODEL_UNCALIBRATED] * 3
     assert [each.desired_replicas for each in found[:3]] == [None] * 3
     assert figures(found[0].detail) == [180]
@@ -113,7 +113,7 @@ def test_nothing_is_wished_for_before_a_whole_window_of_steady_work():
 def test_the_first_wish_and_what_is_said_of_it():
     # 100 rows/s each at 50 % CPU: 200 each. 2 do 400 for 300: 3,000 rows again and 15 s of 300 are 7,500, at 100/s 75 s
     # and one more. One does less than 300.
-    last = course(steady(3, 300.0, steps=4))[-1]
+    last = trajectory(steady(3, 300.0, steps=4))[-1]
     assert (last.verdict, last.desired_replicas, last.reason) == (Verdict.FEWER, 2, Reason.UNDERUSED)
     assert figures(last.detail) == [300, 300, 3, 600, 2, 91, 1, 2]
 
@@ -121,7 +121,7 @@ def test_the_first_wish_and_what_is_said_of_it():
 def test_an_overloaded_operator_gets_what_the_load_and_its_backlog_need():
     # 2 do 200 rows/s and 350 are offered; 20,000 rows wait. With 4: 20,000 + 3,500 + 30 x 350 = 34,000 at 50/s: 680 s.
     # With 5: at 150/s 227 s and one, and 30 s.
-    last = course(steady(2, 350.0, steps=4, cpu=1.0, processed=200.0, backlog=20_000.0, saturated_share=1.0))[-1]
+    last = trajectory(steady(2, 350.0, steps=4, cpu=1.0, processed=200.0, backlog=20_000.0, saturated_share=1.0))[-1]
     assert (last.verdict, last.desired_replicas) == (Verdict.MORE, 5)
     assert {4, 600} <= {*figures(last.detail)}
 
@@ -131,16 +131,16 @@ def test_an_overloaded_operator_gets_what_the_load_and_its_backlog_need():
 
 def test_a_job_that_is_full_below_100_percent_is_taken_as_it_is():
     full = steady(2, 220.0, steps=12, cpu=0.8, processed=160.0, saturated_share=1.0)
-    learned = memo_of(course(full)[-1])
+    learned = memo_of(trajectory(full)[-1])
     assert learned.full_cpu == pytest.approx(0.8, abs=0.001)
-    assert learned.capacities.seen[2].rows_per_s == pytest.approx(160, rel=0.01)
+    assert learned.capacities.observed[2].rows_per_s == pytest.approx(160, rel=0.01)
 
 
 def test_after_a_change_workers_begin_anew_and_what_was_seen_stays():
     line = CpuRegression(count=9, mean_cpu=0.5, mean_rate=100.0, square_cpu=1.0, product=200.0)
     memo = remembers(
         lines=dict.fromkeys(NODES[:3], line),
-        capacities=Capacities(per_worker_rows_per_s=200.0, seen={4: ObservedRate(rows_per_s=700.0, at_s=9000.0)}),
+        capacities=Capacities(per_worker_rows_per_s=200.0, observed={4: ObservedRate(rows_per_s=700.0, at_s=9000.0)}),
     )
     after = memo_of(step(seen(4, 300.0, at_s=10_180.0), knowing(memo, change(10_000.0, 4, 40.0))))
     assert after.lines == {}

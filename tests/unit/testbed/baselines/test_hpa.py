@@ -82,7 +82,7 @@ def test_the_first_step_stands_beside_what_runs():
     # A controller that begins again takes nothing down by one sample.
     first = on_cpu(5, 0.1)
     assert first.verdict is Verdict.SAME
-    assert json.loads(first.memo)["asked"] == [[1000.0, 5], [1000.0, 1]]
+    assert json.loads(first.memo)["proposals"] == [[1000.0, 5], [1000.0, 1]]
     assert on_cpu(5, 0.1, at_s=1300.0, memo=first.memo).verdict is Verdict.SAME
     later = on_cpu(5, 0.1, at_s=1301.0, memo=first.memo)
     assert (later.verdict, later.desired_replicas) == (Verdict.FEWER, 1)
@@ -97,7 +97,7 @@ def test_what_is_seen_while_cooling_is_remembered_unless_told_otherwise(name):
     policy = policy_named(name, workflow(op()), AnalyzeSettings())
     found = policy.analyze(observe(seen), knowledge)["op"]
     assert (found.verdict, found.reason, found.desired_replicas) == (Verdict.SAME, Reason.COOLING_DOWN, 8)
-    assert json.loads(found.memo)["asked"] == [[1000.0, 8]]
+    assert json.loads(found.memo)["proposals"] == [[1000.0, 8]]
     silent = AnalyzeSettings(
         hpa_cpu=HpaCpuSettings(samples_during_cooldown=False), hpa_varga=HpaVargaSettings(samples_during_cooldown=False)
     )
@@ -106,7 +106,7 @@ def test_what_is_seen_while_cooling_is_remembered_unless_told_otherwise(name):
 
 def varga(flow, *readings, **more):
     """Return what HPA-Varga asks for by operator; what it asked for before has gone from its window."""
-    old = Recommendations(policy="hpa-varga", at_s=0.0, asked=((0.0, 1),)).model_dump_json()
+    old = Recommendations(policy="hpa-varga", at_s=0.0, proposals=((0.0, 1),)).model_dump_json()
     found = analyses("hpa-varga", flow, *readings, memos={item.operator: old for item in readings}, **more)
     return {name: each.desired_replicas for name, each in found.items()}
 

@@ -34,8 +34,8 @@ def test_what_is_too_much_goes_in_one_step_and_the_farthest_first() -> None:
 
 def test_a_decision_says_the_bill_of_each_number_of_replicas() -> None:
     _, plan = decide(stream(150, ("hub", "near")))
-    assert [bill.replicas for bill in plan.costs] == [1, 2, 3, 4, 5]
-    assert min(plan.costs, key=lambda bill: bill.total).replicas == 2
+    assert [cost.replicas for cost in plan.costs] == [1, 2, 3, 4, 5]
+    assert min(plan.costs, key=lambda cost: cost.total).replicas == 2
     assert plan.costs[1].breakdown(10, 2) in plan.detail
     _, plan = decide(stream(80, ("hub", "near", "mid")))
     assert plan.costs[0].breakdown(10, 2) in plan.detail  # what it goes to
@@ -106,7 +106,7 @@ def test_an_objective_shorter_than_a_batch_keeps_what_carries_the_load(slo_s: fl
     # A batch is 10 s long, so every row is late, however many replicas there are; 150 rows/s still need two.
     _, plan = decide(stream(150, ("hub", "near")), slo=slo_s)
     assert len(plan.placement) >= 2
-    assert all(math.isfinite(bill.total) for bill in plan.costs)
+    assert all(math.isfinite(cost.total) for cost in plan.costs)
 
 
 def test_a_load_beyond_all_replicas_takes_all_and_says_so() -> None:
@@ -137,7 +137,7 @@ def test_a_lone_replica_far_away_moves() -> None:
     cluster = ClusterState(nodes=nodes, placements={"op": ("far",)})
     _, plan = decide(stream(100, ("far",), backlog=2000), cluster=cluster)
     assert (plan.reason, plan.placement) == (Reason.BETTER_NODES, ("hub",))
-    assert [(bill.replicas, bill.moved) for bill in plan.costs[:2]] == [(1, 0), (1, 1)]
+    assert [(cost.replicas, cost.moved) for cost in plan.costs[:2]] == [(1, 0), (1, 1)]
     assert "1 replica, 1 moved: " in plan.detail
 
 
@@ -169,7 +169,7 @@ def test_a_load_above_the_capacity_may_wait_where_that_is_cheaper() -> None:
     assert plan.detail.endswith(details.CHEAPER_TO_WAIT)
 
 
-def bill(policy: str, workload: str, engine: str) -> float:
+def cost(policy: str, workload: str, engine: str) -> float:
     """Return replica-minutes and ten for each late minute of one short run."""
     experiment = experiment_of(
         {
@@ -188,5 +188,5 @@ def bill(policy: str, workload: str, engine: str) -> float:
 @pytest.mark.parametrize("engine", ["spark", "flink"])
 def test_its_bill_is_below_that_of_every_rival(engine: str) -> None:
     # A load that jumps, on seeds that nothing was tuned on; the margin of the league is larger.
-    own = bill("gesscale2", "steps", engine)
-    assert own < min(bill(rival, "steps", engine) for rival in ("gesscale", "ds2"))
+    own = cost("gesscale2", "steps", engine)
+    assert own < min(cost(rival, "steps", engine) for rival in ("gesscale", "ds2"))

@@ -42,7 +42,7 @@ def test_the_operators_of_a_path_share_the_objective() -> None:
     waiting = stream(99, backlog=3000)
     alone = decide(waiting)[1]
     shared = both(waiting, stream(50))["first"]
-    late = [next(bill.late_minutes for bill in plan.costs if bill.replicas == 1) for plan in (alone, shared)]
+    late = [next(cost.late_minutes for cost in plan.costs if cost.replicas == 1) for plan in (alone, shared)]
     assert late[0] < late[1]
 
 

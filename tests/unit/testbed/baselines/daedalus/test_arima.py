@@ -28,10 +28,10 @@ def test_a_slope_is_carried_on_but_not_its_change():
     bend = [0.0]
     for shock in np.random.default_rng(3).normal(0, 0.1, 119):
         bend.append(0.9 * bend[-1] + shock)
-    course = 5000 + np.cumsum(np.cumsum(bend))
-    model = fitted(course)
+    trajectory = 5000 + np.cumsum(np.cumsum(bend))
+    model = fitted(trajectory)
     assert model.order[:2] == (0, 2)
-    slopes = np.diff(forecast(model, course, 30))
+    slopes = np.diff(forecast(model, trajectory, 30))
     assert slopes == pytest.approx(np.full(29, slopes[0]))
 
 

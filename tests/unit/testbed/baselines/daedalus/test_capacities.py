@@ -27,7 +27,7 @@ def test_what_was_seen_comes_before_proportion_and_is_averaged_half_and_half():
 def test_where_a_capacity_has_drifted_all_that_was_seen_before_is_forgotten():
     known = learned(learned(Capacities(), 2, 200.0), 4, 400.0)
     slower = learned(known, 4, 300.0)  # a quarter less
-    assert slower.seen == {4: ObservedRate(rows_per_s=300.0, at_s=0.0)}
+    assert slower.observed == {4: ObservedRate(rows_per_s=300.0, at_s=0.0)}
     assert slower.up_to(4) == pytest.approx((75, 150, 225, 300))
 
 

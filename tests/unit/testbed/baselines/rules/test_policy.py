@@ -70,7 +70,7 @@ def seen(backlog: float | None, at_s: float, replicas: int = 1, **more: object) 
 
 
 @dataclass
-class Course:
+class Trajectory:
     """A policy step by step, with what it remembers and what was done."""
 
     policy: RulesPolicy
@@ -95,66 +95,66 @@ class Course:
 
 
 def test_batches_are_reports_so_that_times_shorter_than_a_period_work():
-    found = Course(policy(OUT)).step(seen(450.0, 1000.0))
+    found = Trajectory(policy(OUT)).step(seen(450.0, 1000.0))
     assert (found.verdict, found.reason, found.desired_replicas) == (Verdict.MORE, Reason.OVERLOADED, 2)
     assert figures(found.detail) == [450, 300, 30, 2]
 
 
 def test_what_is_told_once_a_step_needs_as_many_steps():
     hot = {**OUT, "when": [{"metric": "cpu", "above": 80, "for": "2m"}]}
-    course = Course(policy(hot))
-    found = [course.step(seen(0.0, 1000.0 + 60 * step, cpu_share=0.9)) for step in range(3)]
+    trajectory = Trajectory(policy(hot))
+    found = [trajectory.step(seen(0.0, 1000.0 + 60 * step, cpu_share=0.9)) for step in range(3)]
     assert [item.verdict for item in found] == [Verdict.SAME, Verdict.SAME, Verdict.MORE]
     assert found[0].reason is Reason.METRICS_MISSING
 
 
 def test_who_idles_is_scaled_in_and_on():
-    course = Course(policy(BACK))
+    trajectory = Trajectory(policy(BACK))
     night = {"throughput_rows_per_s": 0.0, "busy_share": 0.0, "input_rows_per_s": 0.0}
     evening = seen(0.0, 1000.0, replicas=4)
-    assert course.step(evening).desired_replicas == 3
-    course.changed(1000.0, 3)
+    assert trajectory.step(evening).desired_replicas == 3
+    trajectory.changed(1000.0, 3)
     # No batch has run since, so the newest one is that of four replicas.
     asleep = [replace(evening, at_s=1000.0 + 60 * step, **night) for step in range(1, 4)]
-    assert [course.step(item).desired_replicas for item in asleep] == [None, 2, 2]
+    assert [trajectory.step(item).desired_replicas for item in asleep] == [None, 2, 2]
 
 
 # Last actions
 
 
 def test_after_a_change_conditions_must_hold_anew():
-    course = Course(policy(OUT))
-    assert course.step(seen(450.0, 1000.0)).desired_replicas == 2
-    course.changed(1000.0, 2)
-    short = course.step(seen(450.0, 1020.0, replicas=2))
+    trajectory = Trajectory(policy(OUT))
+    assert trajectory.step(seen(450.0, 1000.0)).desired_replicas == 2
+    trajectory.changed(1000.0, 2)
+    short = trajectory.step(seen(450.0, 1020.0, replicas=2))
     assert (short.desired_replicas, short.reason) == (None, Reason.COOLING_DOWN)
     # Readings after 1000 s: the first at 1010 s, so 30 s are full at 1040 s.
-    assert course.step(seen(450.0, 1040.0, replicas=2)).desired_replicas == 3
+    assert trajectory.step(seen(450.0, 1040.0, replicas=2)).desired_replicas == 3
 
 
 def test_a_guard_counts_from_when_the_change_was_complete():
     guarded = {**OUT, "unless": [{"since": "scale-out", "within": "2m"}]}
-    course = Course(policy(guarded))
-    course.step(seen(450.0, 1000.0))
+    trajectory = Trajectory(policy(guarded))
+    trajectory.step(seen(450.0, 1000.0))
     # 35 s without a batch, 10 s of them the trigger interval: complete at 1025 s.
-    course.changed(1000.0, 2, downtime_s=35.0)
-    closed = course.step(seen(450.0, 1144.0, replicas=2))
+    trajectory.changed(1000.0, 2, downtime_s=35.0)
+    closed = trajectory.step(seen(450.0, 1144.0, replicas=2))
     assert (closed.desired_replicas, closed.reason) == (None, Reason.COOLING_DOWN)
     assert figures(closed.detail)[-2:] == [119, 2]
-    assert course.step(seen(450.0, 1145.0, replicas=2)).desired_replicas == 3
-    assert course.memo().done_s == {ScalingAction.OUT: 1025.0}
+    assert trajectory.step(seen(450.0, 1145.0, replicas=2)).desired_replicas == 3
+    assert trajectory.memo().done_s == {ScalingAction.OUT: 1025.0}
 
 
 def test_a_guard_looks_at_the_kind_of_the_last_change_whoever_ordered_it():
     guarded = {**BACK, "unless": [{"since": "scale-out", "within": "10m"}]}
-    course = Course(policy(guarded))
-    course.step(seen(100.0, 1000.0, replicas=2))
-    course.changed(1000.0, 4)  # by hand
-    assert course.step(seen(0.0, 1060.0, replicas=4)).reason is Reason.COOLING_DOWN
-    course.changed(1060.0, 3)
-    assert course.step(seen(0.0, 1120.0, replicas=3)).reason is Reason.COOLING_DOWN
-    assert course.memo().done_s == {ScalingAction.OUT: 1000.0, ScalingAction.IN: 1060.0}
-    assert course.step(seen(0.0, 1600.0, replicas=3)).desired_replicas == 2
+    trajectory = Trajectory(policy(guarded))
+    trajectory.step(seen(100.0, 1000.0, replicas=2))
+    trajectory.changed(1000.0, 4)  # by hand
+    assert trajectory.step(seen(0.0, 1060.0, replicas=4)).reason is Reason.COOLING_DOWN
+    trajectory.changed(1060.0, 3)
+    assert trajectory.step(seen(0.0, 1120.0, replicas=3)).reason is Reason.COOLING_DOWN
+    assert trajectory.memo().done_s == {ScalingAction.OUT: 1000.0, ScalingAction.IN: 1060.0}
+    assert trajectory.step(seen(0.0, 1600.0, replicas=3)).desired_replicas == 2
 
 
 # Memos
@@ -163,16 +163,16 @@ def test_a_guard_looks_at_the_kind_of_the_last_change_whoever_ordered_it():
 @pytest.mark.parametrize("memo", ["", "{", "[]", '{"policy": "ds2", "at_s": 1}', "later"])
 def test_a_memo_that_cannot_be_used_is_as_none_and_takes_nothing_away(memo):
     guarded = {**BACK, "unless": [{"since": "scale-out", "within": "10m"}]}
-    course = Course(policy(guarded))
+    trajectory = Trajectory(policy(guarded))
     if memo == "later":  # the clock was set back
-        course.step(seen(0.0, 9000.0, replicas=3))
+        trajectory.step(seen(0.0, 9000.0, replicas=3))
     else:
-        course.knowledge = replace(course.knowledge, memos={"op": memo})
+        trajectory.knowledge = replace(trajectory.knowledge, memos={"op": memo})
     # The kind of the last change is unknown: it counts as both.
-    course.changed(900.0, 3)
-    found = course.step(seen(0.0, 1000.0, replicas=3))
+    trajectory.changed(900.0, 3)
+    found = trajectory.step(seen(0.0, 1000.0, replicas=3))
     assert (found.desired_replicas, found.reason) == (None, Reason.COOLING_DOWN)
-    assert course.memo().done_s == {ScalingAction.OUT: 900.0, ScalingAction.IN: 900.0}
+    assert trajectory.memo().done_s == {ScalingAction.OUT: 900.0, ScalingAction.IN: 900.0}
 
 
 # Scopes

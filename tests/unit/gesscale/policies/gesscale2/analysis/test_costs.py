@@ -37,7 +37,7 @@ def horizon(**changes: object) -> PlanningHorizon:
     return replace(made, **changes)
 
 
-def bills_of(asked: PlanningHorizon, *counts: int) -> tuple[CandidateCost, ...]:
+def costs_of(asked: PlanningHorizon, *counts: int) -> tuple[CandidateCost, ...]:
     (found,) = estimate_costs([Rollout(asked, [FirstAction(count, count != asked.replicas) for count in counts])])
     return found
 
@@ -45,7 +45,7 @@ def bills_of(asked: PlanningHorizon, *counts: int) -> tuple[CandidateCost, ...]:
 def test_too_few_replicas_wait_and_are_late() -> None:
     only = horizon(most=1, steps_s=np.full(4, 60.0))
     only = replace(only, offered=only.offered[:, :5], deadline_rows=only.deadline_rows[:, :5])
-    (one,) = bills_of(only, 1)
+    (one,) = costs_of(only, 1)
     # 10 of 15 rows/s are served: 10 t < 15 (t - 40) after 120 s, so 2 of 4 minutes are late. At the end 15 * 200 are
     # due and 10 * 240 served. The load is above the capacity of all, so a quarter of that is spare, 600 / 2.5 = 240 s.
     assert one.late_minutes == pytest.approx(2 + 4)
@@ -55,7 +55,7 @@ def test_too_few_replicas_wait_and_are_late() -> None:
 
 
 def test_lateness_that_is_allowed_is_used() -> None:
-    found = {bill.replicas: bill for bill in bills_of(horizon(), 1, 2, 3)}
+    found = {cost.replicas: cost for cost in costs_of(horizon(), 1, 2, 3)}
     # Two from now on: ten minutes of two and one change, 21, or less where one is enough for a while later. One for
     # two minutes leaves 600 rows, of 40 s, which two work off: 2 + 8 * 2 + 1 = 19, and no row is late. What is advised
     # may be a minute earlier, as backlogs between those of the table cost what lies between. Three cost at least one
@@ -65,7 +65,7 @@ def test_lateness_that_is_allowed_is_used() -> None:
     assert found[1].total in (pytest.approx(19), pytest.approx(20))
     assert found[3].total > found[2].total
     # With a backlog of 40 s no minute can be waited for: 600 rows and 5 rows/s more than are served.
-    waiting = {bill.replicas: bill for bill in bills_of(horizon(backlog_rows=600.0), 1, 2, 3)}
+    waiting = {cost.replicas: cost for cost in costs_of(horizon(backlog_rows=600.0), 1, 2, 3)}
     assert waiting[1].total > waiting[2].total
 
 
@@ -82,8 +82,8 @@ def test_what_follows_does_not_know_which_course_comes() -> None:
         deadline_rows=np.concatenate([stays.deadline_rows, ends.deadline_rows]),
         weights=np.array([0.5, 0.5]),
     )
-    alone = [bills_of(each, 1, 2) for each in (stays, ends)]
-    for found, one, other in zip(bills_of(either, 1, 2), *alone, strict=True):
+    alone = [costs_of(each, 1, 2) for each in (stays, ends)]
+    for found, one, other in zip(costs_of(either, 1, 2), *alone, strict=True):
         assert (one.total + other.total) / 2 <= found.total <= max(one.total, other.total)
         assert found.total == pytest.approx(found.replica_minutes + 10 * found.late_minutes + 1 * found.changes)
 
@@ -95,13 +95,13 @@ def test_a_stop_costs_late_minutes_so_that_it_may_not_be_worth_it() -> None:
         present_rows_per_s=30.0,
         change=ChangeCost(stop_s=120.0, start_s=0.0, settle_s=0.0, replica_minutes=1.0),
     )
-    found = {bill.replicas: bill for bill in bills_of(held, 2, 3)}
+    found = {cost.replicas: cost for cost in costs_of(held, 2, 3)}
     assert found[3].total == pytest.approx(30)
     assert found[2].late_minutes > 80 / 60
     assert found[2].total > found[3].total
     # Where late minutes are worth next to nothing it is, and to one replica at once: of 9,000 rows it serves 4,800 in
     # the 480 s when the job does not stop, and 4,200 wait, 7 minutes of one replica.
-    cheap = {bill.replicas: bill for bill in bills_of(replace(held, late_minute_price=0.1), 1, 2, 3)}
+    cheap = {cost.replicas: cost for cost in costs_of(replace(held, late_minute_price=0.1), 1, 2, 3)}
     assert cheap[1].replica_minutes == pytest.approx(10 + 7)
     assert cheap[1].total < min(cheap[2].total, cheap[3].total)
 
@@ -110,7 +110,7 @@ def test_a_new_replica_does_not_count_until_it_has_started() -> None:
     # The first 30 s of the minute are served at 10 rows/s, which leaves 150 rows to wait for 15 s more: none is late.
     slow = horizon(change=ChangeCost(stop_s=0.0, start_s=30.0, settle_s=0.0, replica_minutes=0.0), backlog_rows=600.0)
     quick = horizon(change=ChangeCost(stop_s=0.0, start_s=0.0, settle_s=0.0, replica_minutes=0.0), backlog_rows=600.0)
-    assert bills_of(slow, 2)[0].late_minutes > bills_of(quick, 2)[0].late_minutes
+    assert costs_of(slow, 2)[0].late_minutes > costs_of(quick, 2)[0].late_minutes
 
 
 def test_the_last_changes_tell_what_one_costs() -> None:
@@ -163,8 +163,8 @@ def test_bills_are_finite_and_no_part_is_negative(load: float, backlog: float, p
         late_minute_price=price,
         change=ChangeCost(stop_s=stop_s, start_s=8.0, settle_s=0.0, replica_minutes=1.0),
     )
-    for bill in bills_of(asked, 1, 2, 3):
-        parts = (bill.replica_minutes, bill.late_minutes, bill.changes)
+    for cost in costs_of(asked, 1, 2, 3):
+        parts = (cost.replica_minutes, cost.late_minutes, cost.changes)
         assert min(parts) >= 0
-        assert math.isfinite(bill.total)
-        assert bill.total == pytest.approx(parts[0] + price * parts[1] + parts[2])
+        assert math.isfinite(cost.total)
+        assert cost.total == pytest.approx(parts[0] + price * parts[1] + parts[2])

@@ -118,10 +118,10 @@ def _cost(plan: tuple[int, ...], offered: Array, deadline_rows: Array) -> float:
 )
 @pytest.mark.parametrize("replicas", [1, 2, 3])
 def test_what_is_advised_costs_little_more_than_the_best_of_all_plans(load: list[float], replicas: int) -> None:
-    # 3^6 plans. Rows are late from within a step, which the bill takes to go straight through each step, and backlogs
-    # between those of the table cost what lies between. Where the advice were never to change, the bill of one replica
+    # 3^6 plans. Rows are late from within a step, which the cost takes to go straight through each step, and backlogs
+    # between those of the table cost what lies between. Where the advice were never to change, the cost of one replica
     # would be 2.4 times the best on the first load, and 1.5 times on the last one.
     asked = replace(horizon(load), replicas=replicas, present_rows_per_s=10.0 * replicas)
-    ((bill,),) = estimate_costs([Rollout(asked, [FirstAction(replicas, changed=False)])])
+    ((cost,),) = estimate_costs([Rollout(asked, [FirstAction(replicas, changed=False)])])
     best = cheapest(asked, replicas)
-    assert 0.9 * best - 1 <= bill.total <= 1.25 * best + 1
+    assert 0.9 * best - 1 <= cost.total <= 1.25 * best + 1
