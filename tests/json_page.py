@@ -38,7 +38,7 @@ Written by `python tests/json_page.py` from the types in `gesscale/service/docum
 epoch. Unknown values are null. Readers must accept unknown members: later versions add some.
 
 A driver's `/batches`, which you may write yourself: [its sample and members](spark_metrics.md#the-pages),
-[schema](schemas/batches.json). The rest of this page is [the API of the page](../howto/page.md#what-is-served).
+[schema](schemas/batches.json). The rest of this page is [the API of the page](../howto/page.md#api).
 """
 
 

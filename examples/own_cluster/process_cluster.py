@@ -1,7 +1,7 @@
-"""A cluster adapter of one's own in a hundred lines: a replica is a process that a command of yours starts.
+"""A cluster adapter in a hundred lines: a replica is a process that your command starts.
 
-What is where stands in a folder, one file with a process id for each replica: ``FOLDER/OPERATOR/NODE``. So a loop that
-is started again finds the replicas that are there.
+The state is a folder with a file for each replica, ``FOLDER/OPERATOR/NODE``, which contains the process id. So a loop
+that is restarted finds its replicas. Errors have codes that gesscale's catalogue lacks, with the message in ``text``.
 """
 
 import os
@@ -21,16 +21,16 @@ OPTIONS = ("folder", "nodes", "start")
 
 @dataclass(frozen=True, slots=True)
 class ProcessCluster:
-    """Starts replicas by a command, and ends them by SIGTERM.
+    """Starts replicas with a command, and stops them with SIGTERM.
 
     Attributes
     ----------
     folder
-        Where the files are. It has a folder for each operator.
+        Folder of the state, with a folder for each operator.
     nodes
-        The names of the nodes, as in the latency map.
+        Names of the nodes in the latency map.
     start
-        The command of a replica; ``{operator}`` and ``{node}`` stand for whose and where.
+        Command of a replica, with the placeholders ``{operator}`` and ``{node}``.
     """
 
     folder: Path
@@ -38,32 +38,32 @@ class ProcessCluster:
     start: str
 
     def state(self) -> ClusterState:
-        """Return the nodes, and where replicas live now."""
+        """Return the nodes and the live replicas."""
         try:
             operators = sorted(path.name for path in self.folder.iterdir() if path.is_dir())
         except OSError as error:
-            message = f"cluster of processes: {self.folder}: {error.strerror}; make it, with a folder for each operator"
-            raise ClusterError(message) from error
+            text = f"{error.strerror}; create it, with a folder for each operator"
+            raise ClusterError("process-folder-unreadable", source=self.folder, text=text) from error
         return ClusterState(
             nodes={name: Node(name=name) for name in self.nodes},
             placements={operator: self._placement(operator) for operator in operators},
         )
 
     def apply(self, operator: str, placement: tuple[str, ...]) -> Outcome:
-        """Start and end what differs from the placement; the same placement again changes nothing."""
+        """Start and stop the replicas that differ from the placement."""
         if not (self.folder / operator).is_dir():
-            message = f"cluster of processes: there is no operator {operator!r} in {self.folder}; make a folder for it"
-            raise ClusterError(message)
+            text = f"no folder for operator {operator!r}; create it"
+            raise ClusterError("process-operator-unknown", source=self.folder, text=text)
         if unknown := sorted(set(placement) - set(self.nodes)):
-            message = f"cluster of processes: expected nodes of {', '.join(self.nodes)}, got {', '.join(unknown)}"
-            raise ClusterError(message)
+            text = f"expected nodes of {', '.join(self.nodes)}, got {', '.join(unknown)}"
+            raise ClusterError("process-node-unknown", nodes=unknown, text=text)
         present = self._placement(operator)
         added = tuple(node for node in placement if node not in present)
         removed = tuple(node for node in present if node not in placement)
         for node in added:
-            self._begin(operator, node)
+            self._start(operator, node)
         for node in removed:
-            self._end(operator, node)
+            self._stop(operator, node)
         status = OutcomeStatus.APPLIED if added or removed else OutcomeStatus.NOTHING_TO_DO
         return Outcome(status=status, added=added, removed=removed)
 
@@ -71,16 +71,16 @@ class ProcessCluster:
         files = sorted((self.folder / operator).iterdir())
         return tuple(file.name for file in files if _lives(int(file.read_text())))
 
-    def _begin(self, operator: str, node: str) -> None:
+    def _start(self, operator: str, node: str) -> None:
         words = [word.format(operator=operator, node=node) for word in shlex.split(self.start)]
         try:
-            process = os.posix_spawnp(words[0], words, os.environ, setpgroup=0)  # Ctrl-C of the loop is not theirs
+            process = os.posix_spawnp(words[0], words, os.environ, setpgroup=0)  # Ctrl-C of the loop must not stop it
         except OSError as error:
-            message = f"cluster of processes: a replica of {operator!r} cannot start on {node}: {error}"
-            raise ClusterError(message) from error
+            text = f"cannot start a replica of {operator!r} on {node}: {error}"
+            raise ClusterError("process-not-started", operator=operator, node=node, text=text) from error
         (self.folder / operator / node).write_text(str(process))
 
-    def _end(self, operator: str, node: str) -> None:
+    def _stop(self, operator: str, node: str) -> None:
         file = self.folder / operator / node
         os.kill(int(file.read_text()), signal.SIGTERM)
         file.unlink()
@@ -89,15 +89,15 @@ class ProcessCluster:
 def open_cluster(options: Mapping[str, str]) -> ProcessCluster:
     """Open the cluster of ``execute.options``; the entry point in pyproject.toml names this function."""
     if set(options) != set(OPTIONS):
-        message = f"execute.options: expected {', '.join(OPTIONS)}, got {', '.join(sorted(options)) or 'none'}"
-        raise InputError(message)
+        text = f"expected {', '.join(OPTIONS)}, got {', '.join(sorted(options)) or 'none'}"
+        raise InputError("process-options-invalid", place="execute.options", text=text)
     nodes = tuple(sorted(name.strip() for name in options["nodes"].split(",")))
     return ProcessCluster(Path(options["folder"]), nodes, options["start"])
 
 
 def _lives(process: int) -> bool:
     with suppress(ChildProcessError):
-        os.waitpid(process, os.WNOHANG)  # a child that has ended is gone only then
+        os.waitpid(process, os.WNOHANG)  # removes a child that has ended
     try:
         os.kill(process, 0)
     except ProcessLookupError:

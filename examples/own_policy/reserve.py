@@ -1,7 +1,7 @@
-"""A policy of one's own in forty lines: keep a share of the capacity free.
+"""A custom policy in forty lines that keeps a share of the capacity free.
 
-It says how much is needed; limits, nodes and delays are left to `ChoosingPolicy`. One that chooses nodes itself, has
-settings and remembers something is in docs/howto/write_a_policy.md.
+It decides whether more or fewer replicas are needed; `ChoosingPolicy` handles limits, nodes and delays. For a policy
+that chooses nodes and has settings and a memo, see docs/howto/write_a_policy.md.
 """
 
 from collections.abc import Mapping
@@ -13,13 +13,13 @@ from gesscale.model.observation import WorkflowObservation
 from gesscale.policies.choosing import ChoosingPolicy, PlanningContext
 from gesscale.ports import Knowledge
 
-USED_MOST, USED_LEAST = 0.8, 0.4
-"""Above this share of time in batches a replica is added; below the other one is removed."""
+MAX_BUSY_SHARE, MIN_BUSY_SHARE = 0.8, 0.4
+"""Shares of time in batches above which a replica is added, and below which one is removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reserve(ChoosingPolicy):
-    """Adds the nearest node where an operator is busy, removes the farthest one where it is not."""
+    """Adds the nearest node to a busy operator; removes the farthest one from an idle operator."""
 
     name = "reserve"
 
@@ -35,12 +35,12 @@ class Reserve(ChoosingPolicy):
 
     def _analysis(self, name: str, observation: WorkflowObservation, knowledge: Knowledge) -> Analysis:
         seen = screen(name, observation, knowledge)
-        if isinstance(seen, Analysis):  # nothing was read, or a change has not settled yet
+        if isinstance(seen, Analysis):  # no usable metrics, or a change in progress
             return seen
         verdict, reason = Verdict.SAME, Reason.WITHIN_TARGET
-        if seen.busy_share > USED_MOST:
+        if seen.busy_share > MAX_BUSY_SHARE:
             verdict, reason = Verdict.MORE, Reason.OVERLOADED
-        elif seen.busy_share < USED_LEAST:
+        elif seen.busy_share < MIN_BUSY_SHARE:
             verdict, reason = Verdict.FEWER, Reason.UNDERUSED
         detail = f"{seen.busy_share:.0%} of the time is spent in batches"
         return Analysis(operator=name, verdict=verdict, reason=reason, detail=detail, reading=seen)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from cluster_contract import ClusterContract, Site
+from refusals import refused
 
 from gesscale.errors import ClusterError, InputError
 
@@ -51,14 +52,14 @@ def test_a_replica_that_died_is_seen(site, tmp_path):
 
 
 def test_options_and_a_folder_that_are_missing_are_named(options, tmp_path):
-    with pytest.raises(InputError, match="expected folder, nodes, start, got folder"):
+    with refused("process-options-invalid", InputError):
         process_cluster.open_cluster({"folder": "x"})
     gone = process_cluster.open_cluster({**options, "folder": str(tmp_path / "gone")})
-    with pytest.raises(ClusterError, match="gone: No such file or directory; make it"):
+    with refused("process-folder-unreadable", ClusterError):
         gone.state()
 
 
 def test_a_command_that_is_not_there_is_a_cluster_error(options):
     cluster = process_cluster.open_cluster({**options, "start": "/no/such/program {node}"})
-    with pytest.raises(ClusterError, match="cannot start on b"):
+    with refused("process-not-started", ClusterError, node="b"):
         cluster.apply("op", ("b",))
