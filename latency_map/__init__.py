@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from latency_map.choose.choice import NodeChoice, least_nd_max_subset
-    from latency_map.choose.ranking import Distances, UnreachableNode, by_distance
+    from latency_map.choose.ranking import Distances, UnreachableNode, rank_by_distance
     from latency_map.errors import LatencyMapError, MissingDelayError, NoChoiceError, UnknownNodeError
     from latency_map.formats.loading import Imported, parse_survey, read_map, read_survey, write_csv, write_survey
     from latency_map.formats.source import NO_SIDE_FILES, SideFiles, read_names
@@ -39,9 +39,9 @@ __all__ = [
     "Survey",
     "UnknownNodeError",
     "UnreachableNode",
-    "by_distance",
     "least_nd_max_subset",
     "parse_survey",
+    "rank_by_distance",
     "read_map",
     "read_names",
     "read_survey",

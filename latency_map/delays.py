@@ -41,7 +41,7 @@ def find_fault(values: Delays, *, unit: DelayUnit, kind: DelayKind, asymmetry: A
     values
         Shape ``(n, n)``; NaN where a delay is missing.
     """
-    impossible = find_impossible(values, unit=unit, kind=kind)
+    impossible = find_out_of_range(values, unit=unit, kind=kind)
     if impossible:
         return impossible
     (nonzero,) = np.nonzero(values.diagonal() > 0)
@@ -58,7 +58,7 @@ def find_fault(values: Delays, *, unit: DelayUnit, kind: DelayKind, asymmetry: A
     return None
 
 
-def find_impossible(values: Delays, *, unit: DelayUnit, kind: DelayKind) -> DelayFault | None:
+def find_out_of_range(values: Delays, *, unit: DelayUnit, kind: DelayKind) -> DelayFault | None:
     """Find the first cell of a delay matrix that is negative or too large.
 
     Parameters
@@ -75,13 +75,13 @@ def find_impossible(values: Delays, *, unit: DelayUnit, kind: DelayKind) -> Dela
     return DelayFault(row=place[0], column=place[1], problem=problem)
 
 
-def direct_round_trips(values: Delays, *, unit: DelayUnit, kind: DelayKind) -> None:
+def convert_to_round_trips(values: Delays, *, unit: DelayUnit, kind: DelayKind) -> None:
     """Convert delays to round trips in milliseconds in place, without any check.
 
     Parameters
     ----------
     values
-        Shape ``(n, n)``, row to column, accepted by `find_impossible`. Afterwards the round trips as measured by the
+        Shape ``(n, n)``, row to column, accepted by `find_out_of_range`. Afterwards the round trips as measured by the
         node of the row, NaN where missing.
     """
     if kind is DelayKind.ONE_WAY:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from latency_map.delays import Delays, find_impossible, read_only
+from latency_map.delays import Delays, find_out_of_range, read_only
 from latency_map.errors import LatencyMapError, error_of
 from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
 from latency_map.matrix import LatencyMap
@@ -55,7 +55,7 @@ class Survey:
         if rtt_ms.shape != shape or estimated.shape != shape:
             wrong = rtt_ms if rtt_ms.shape != shape else estimated
             raise LatencyMapError("map-shape-invalid", nodes=len(names), shape=" x ".join(map(str, wrong.shape)))
-        if fault := find_impossible(rtt_ms, unit=DelayUnit.MS, kind=DelayKind.RTT):
+        if fault := find_out_of_range(rtt_ms, unit=DelayUnit.MS, kind=DelayKind.RTT):
             raise error_of(fault.problem, place=f"{names[fault.row]} to {names[fault.column]}")
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "rtt_ms", rtt_ms)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 _SHOWN = 5
 _SHOWN_CHARACTERS = 40
-_GLIMPSE_CHARACTERS = 60
+_REPR_CHARACTERS = 60
 _LONGEST_NUMBER_BITS = 1000
 
 
@@ -29,18 +29,18 @@ def truncated_repr(value: object) -> str:
     >>> truncated_repr({"period": ["5x"]}), truncated_repr(10**5000)
     ("{'period': ['5x']}", 'a whole number of 16610 bits')
     """
-    text = _GLIMPSE.repr(value)
-    return text if len(text) <= _GLIMPSE_CHARACTERS else text[: _GLIMPSE_CHARACTERS - 3] + "..."
+    text = _TRUNCATED.repr(value)
+    return text if len(text) <= _REPR_CHARACTERS else text[: _REPR_CHARACTERS - 3] + "..."
 
 
-class _Glimpse(reprlib.Repr):
+class _TruncatedRepr(reprlib.Repr):
     """Shows a few members of each level, and of long numbers only their size: Python refuses to write these."""
 
     def __init__(self) -> None:
         super().__init__()
         self.maxlevel = 3
-        self.maxlist = self.maxtuple = self.maxset = self.maxdict = _GLIMPSE_CHARACTERS // 4
-        self.maxstring = self.maxother = _GLIMPSE_CHARACTERS
+        self.maxlist = self.maxtuple = self.maxset = self.maxdict = _REPR_CHARACTERS // 4
+        self.maxstring = self.maxother = _REPR_CHARACTERS
 
     def repr_int(self, x: int, level: int) -> str:
         if x.bit_length() > _LONGEST_NUMBER_BITS:
@@ -48,4 +48,4 @@ class _Glimpse(reprlib.Repr):
         return super().repr_int(x, level)
 
 
-_GLIMPSE = _Glimpse()
+_TRUNCATED = _TruncatedRepr()

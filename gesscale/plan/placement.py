@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gesscale.model.decision import Analysis, Plan, Reason, Rejection
 from gesscale.ports import ClusterState, Latencies
-from latency_map import LatencyMap, MissingDelayError, by_distance
+from latency_map import LatencyMap, MissingDelayError, rank_by_distance
 
 #: Maximum number of candidates per reason that are listed with their figures.
 MAX_LISTED = 10
@@ -136,7 +136,7 @@ def additions(
         unknown = rejected(free.nodes, Reason.DELAY_UNKNOWN, lambda _node: why)
         return NodeRanking(nodes=(), rejections=free.rejections + unknown)
     known = [free.nodes[index] for index in delays.known_indices(free.nodes).tolist()]
-    ranking = by_distance(delays, members, known)
+    ranking = rank_by_distance(delays, members, known)
     missing_to = {item.node: item.missing_to for item in ranking.unreachable}
     unlisted = [] if len(known) == len(free.nodes) else [node for node in free.nodes if node not in delays]
     unknown = rejected(
@@ -165,7 +165,7 @@ def nearest_first(delays: LatencyMap | None, nodes: tuple[str, ...], driver_node
 
 
 def _nearest_first(delays: LatencyMap, nodes: tuple[str, ...], driver_node: str) -> tuple[str, ...]:
-    found = by_distance(delays, [driver_node], [nodes[index] for index in delays.known_indices(nodes).tolist()])
+    found = rank_by_distance(delays, [driver_node], [nodes[index] for index in delays.known_indices(nodes).tolist()])
     lacking = {item.node for item in found.unreachable}
     if len(found.names) == len(nodes):
         return found.names
@@ -182,7 +182,7 @@ def removals(delays: LatencyMap | None, placement: Sequence[str], driver_node: s
     """
     if delays is None or nd_max_ms(delays, placement, driver_node) is None:
         return ()
-    ranked = by_distance(delays, {*placement, driver_node}, placement, farthest_first=True).names
+    ranked = rank_by_distance(delays, {*placement, driver_node}, placement, farthest_first=True).names
     return tuple(sorted(ranked, key=lambda node: node == driver_node))
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from latency_map.choose.clique import CliqueSearch, bits
+from latency_map.choose.clique import CliqueSearch, bit_positions
 from latency_map.choose.pool import Pool
 from latency_map.delays import Delays
 from latency_map.kinds import Method
@@ -156,7 +156,7 @@ class _Bisection:
         search = self._pool.search(float(self.levels_ms[level]), self._steps_left // _SHARE)
         self._steps_left -= search.steps
         if search.members is not None:
-            self.best = tuple(sorted((*self._pool.kept, *bits(search.members))))
+            self.best = tuple(sorted((*self._pool.kept, *bit_positions(search.members))))
             self.solved = min(self.solved, level)
         elif search.complete:
             self.certified = max(self.certified, level + 1)

@@ -58,7 +58,7 @@ def first_clique(neighbours: Sequence[int], size: int, *, max_steps: int) -> Cli
     return CliqueSearch(members=None, complete=not branches, steps=steps)
 
 
-def bits(nodes: int) -> list[int]:
+def bit_positions(nodes: int) -> list[int]:
     """Return the positions of the set bits, lowest first."""
     found = []
     while nodes:
@@ -72,7 +72,7 @@ def _with_enough_around(neighbours: Sequence[int], nodes: int, size: int) -> int
     """Drop nodes with too few neighbours among the rest, until all have enough."""
     while True:
         kept = nodes
-        for node in bits(nodes):
+        for node in bit_positions(nodes):
             if (neighbours[node] & kept).bit_count() < size - 1:
                 kept ^= 1 << node
         if kept == nodes:

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from latency_map.choose.clique import CliqueSearch, bits, first_clique, threshold_graph
+from latency_map.choose.clique import CliqueSearch, bit_positions, first_clique, threshold_graph
 from latency_map.delays import Delays
 from latency_map.errors import LatencyMapError, MissingDelayError, NoChoiceError
 from latency_map.matrix import LatencyMap
@@ -103,7 +103,7 @@ class Pool:
         found = first_clique(threshold_graph(near[left][:, left]), self.missing, max_steps=max_steps)
         if found.members is None:
             return found
-        members = sum(1 << int(left[position]) for position in bits(found.members))
+        members = sum(1 << int(left[position]) for position in bit_positions(found.members))
         return CliqueSearch(members=members, complete=True, steps=found.steps)
 
     def no_choice_error(self, *, certain: bool) -> NoChoiceError:

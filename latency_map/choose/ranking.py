@@ -43,7 +43,7 @@ class Distances:
         return _means_ms(self.delays_ms, self.is_member)
 
 
-def by_distance(
+def rank_by_distance(
     latencies: LatencyMap, members: Iterable[str], nodes: Iterable[str], *, farthest_first: bool = False
 ) -> Distances:
     """Rank nodes to add, the nearest first, or to remove, the farthest first.

@@ -12,7 +12,7 @@ from typing import BinaryIO
 import numpy as np
 
 from gesscale.common.errors import Problem, cause_of
-from latency_map.delays import count_differing, direct_round_trips, find_impossible
+from latency_map.delays import convert_to_round_trips, count_differing, find_out_of_range
 from latency_map.errors import LatencyMapError, error_of
 from latency_map.formats.document import read_document, survey_to_document
 from latency_map.formats.matrix_csv import map_to_matrix
@@ -220,14 +220,14 @@ def _resolve_meaning(
 
 def _to_survey(source: str, raw: RawDelays, unit: DelayUnit, kind: DelayKind) -> tuple[Survey, tuple[Problem, ...]]:
     """Convert delays to round trips in place, and return the survey with notes on the conversion."""
-    if fault := find_impossible(raw.values, unit=unit, kind=kind):
+    if fault := find_out_of_range(raw.values, unit=unit, kind=kind):
         pair = f"{raw.names[fault.row]} to {raw.names[fault.column]}"
         raise error_of(fault.problem, source=source, place=f"{raw.place(fault.row, fault.column)}, {pair}")
     notes = raw.notes
     if kind is DelayKind.ONE_WAY:
         notes += (Problem("import-one-way-delays", {"asymmetric_pairs": count_differing(raw.values)}),)
     rtt_ms = raw.values
-    direct_round_trips(rtt_ms, unit=unit, kind=kind)
+    convert_to_round_trips(rtt_ms, unit=unit, kind=kind)
     to_itself = rtt_ms.diagonal()
     np.fill_diagonal(rtt_ms, np.where(np.isnan(to_itself), 0.0, to_itself))
     rtt_ms += 0.0  # -0.0 becomes 0.0

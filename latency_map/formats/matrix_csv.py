@@ -40,7 +40,7 @@ def read_named_matrix(source: MapSource, _side_files: SideFiles) -> RawDelays:
         if len(lines) == len(names):
             raise sheet.cell_error(row, 0, "map-not-square", columns=len(names), rows=f"{len(names) + 1} or more")
         position = _position(sheet, row, positions, lines)
-        values[position] = sheet.delays(row, 1)
+        values[position] = sheet.parse_delays(row, 1)
         lines[position] = row.line
     if len(lines) < len(names):
         raise sheet.cell_error(row, 0, "map-not-square", columns=len(names), rows=len(lines))
@@ -78,7 +78,7 @@ def read_bare_matrix(source: MapSource, side_files: SideFiles) -> RawDelays:
         _check_width(sheet, row, width)
         if len(lines) == width:
             raise sheet.cell_error(row, 0, "map-not-square", columns=width, rows=f"{width + 1} or more")
-        values[len(lines)] = sheet.delays(row, 0)
+        values[len(lines)] = sheet.parse_delays(row, 0)
         lines.append(row.line)
         following = next(sheet.rows(), None)
         if following is None:

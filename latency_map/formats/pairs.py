@@ -76,7 +76,7 @@ def read_pings(source: MapSource, _side_files: SideFiles) -> RawDelays:
         if len(row.cells) != len(header.cells):
             got, expected = len(row.cells), len(header.cells)
             raise sheet.cell_error(row, min(got, expected), "map-row-length-invalid", expected=expected, got=got)
-        delay = sheet.delay(row, column)
+        delay = sheet.parse_delay(row, column)
         if delay < 0 or delay > _MAX_DELAY:
             raise sheet.cell_error(row, column, "map-delay-out-of-range", limit=_MAX_DELAY, unit="us", got=delay)
         a, b = (pings.grid.number(row.cells[end], line=row.line, column=end + 1) for end in ends)
@@ -218,7 +218,7 @@ def _add_edge(sheet: Sheet, row: SheetRow, pairs: _Pairs) -> None:
         got = len(row.cells)
         raise sheet.cell_error(row, min(got, _WIDTH), "map-row-length-invalid", expected=_WIDTH, got=got)
     a, b = (pairs.node(row.cells[column], row.line, column + 1) for column in (0, 1))
-    pairs.add(a, b, sheet.delay(row, 2), row.line)
+    pairs.add(a, b, sheet.parse_delay(row, 2), row.line)
 
 
 def _seconds(text: str) -> float | None:

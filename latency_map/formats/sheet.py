@@ -61,7 +61,7 @@ class Sheet:
         """Return an error with a problem and the place of a cell."""
         return error_of(problem, source=self.name, place=self._place(row, column))
 
-    def delays(self, row: SheetRow, start: int) -> list[float]:
+    def parse_delays(self, row: SheetRow, start: int) -> list[float]:
         """Parse the cells of a row from a column (counted from 0) on, in the unit of the file; NaN where missing.
 
         Raises
@@ -75,10 +75,10 @@ class Sheet:
                 return list(map(float, cells))
             except ValueError:
                 pass  # some are blank; parse them one by one
-        return [self.delay(row, column) for column in range(start, len(row.cells))]
+        return [self.parse_delay(row, column) for column in range(start, len(row.cells))]
 
-    def delay(self, row: SheetRow, column: int) -> float:
-        """Parse one cell; see `delays`."""
+    def parse_delay(self, row: SheetRow, column: int) -> float:
+        """Parse one cell; see `parse_delays`."""
         cell = row.cells[column]
         if is_number(cell):
             return float(cell)

@@ -22,7 +22,7 @@ from latency_map.errors import LatencyMapError
 from latency_map.measure.gauges import agent_metrics
 from latency_map.measure.options import WINDOW_TURNS, AgentOptions, read_options
 from latency_map.measure.peers import AgentsByName, FindPeers, Peers
-from latency_map.measure.probes import Probe, choose_method, probe_by
+from latency_map.measure.probes import Probe, choose_method, make_probe
 from latency_map.measure.sweep import Measurements, Pacer, Sweeper, neighbours
 
 _MAX_KEPT = 200
@@ -135,7 +135,7 @@ def serve(options: AgentOptions, *, report: Report, announce: Callable[[str], No
     rounds = Rounds(
         options,
         find_peers=_peer_source(options, instance, report),
-        probe=probe_by(method, port=options.probe_port, timeout_s=options.timeout_s),
+        probe=make_probe(method, port=options.probe_port, timeout_s=options.timeout_s),
         stop=stop,
         report=report,
     )

@@ -29,12 +29,12 @@ _PREFIX = PREFIX.encode()
 #: Time limit for all agents together; a step of the controller of 300 s counts as stuck.
 _MAX_S = 120.0
 _FIGURES = (RTT_SECONDS, MEASURED_TIMESTAMP_SECONDS)
-_PLACES = {name: place for place, name in enumerate(_FIGURES)}
-_WHEN = _PLACES[MEASURED_TIMESTAMP_SECONDS]
+_COLUMNS = {name: column for column, name in enumerate(_FIGURES)}
+_TIMESTAMP = _COLUMNS[MEASURED_TIMESTAMP_SECONDS]
 _NOT_OF_AGENTS = frozenset(("__name__", SOURCE, TARGET))
-_NOTHING = array("d", [math.nan] * len(_FIGURES))
-_NOT_DATED = -1.0
-_ROOM = MAX_NODES + 2
+_EMPTY = array("d", [math.nan] * len(_FIGURES))
+_UNDATED = -1.0
+_KEY_BASE = MAX_NODES + 2
 _MS = 1000.0
 
 
@@ -50,7 +50,7 @@ class GaugeSample:
     value: float
 
 
-class Gathering:
+class SampleCollector:
     """Collects the newest sample of each pair.
 
     Parameters
@@ -135,10 +135,10 @@ class Gathering:
         return other is None
 
     def _store_if_newer(self, row: int, column: int, figures: "array[float]") -> None:
-        if math.isnan(figures[_WHEN]):
-            figures[_WHEN] = _NOT_DATED
+        if math.isnan(figures[_TIMESTAMP]):
+            figures[_TIMESTAMP] = _UNDATED
         known = self._grid.layers[MEASURED_TIMESTAMP_SECONDS][row, column]
-        if not figures[_WHEN] <= known:  # also if no agent has reported the pair
+        if not figures[_TIMESTAMP] <= known:  # also if no agent has reported the pair
             for name, figure in zip(_FIGURES, figures, strict=True):
                 self._grid.layers[name][row, column] = figure
 
@@ -157,29 +157,29 @@ class _Claims:
         ends = [self.nodes.setdefault(name, len(self.nodes)) for name in names]
         if len(self.nodes) > self._limits.nodes:
             raise error_of(self._limits.too_many_nodes(), source="agents")
-        if len(ends) < 2 or ends[0] == ends[1] or sample.name not in _PLACES or not _can_be(sample):
+        if len(ends) < 2 or ends[0] == ends[1] or sample.name not in _COLUMNS or not _is_valid(sample):
             return
         agent = tuple(sorted(item for item in sample.labels.items() if item[0] not in _NOT_OF_AGENTS))
         number = self._agents.setdefault(agent, len(self._agents))
         if number == self._limits.claiming_agents:
             raise error_of(self._limits.too_large(number, "agents"), source="agents")
-        claim = (number * _ROOM + ends[0]) * _ROOM + ends[1]
+        claim = (number * _KEY_BASE + ends[0]) * _KEY_BASE + ends[1]
         slot = self._slots.get(claim)
         if slot is None:
             slot = self._slots[claim] = len(self._figures)
-            self._figures.extend(_NOTHING)
+            self._figures.extend(_EMPTY)
             if len(self._slots) > self._limits.claims:
                 raise error_of(self._limits.too_large(self._limits.claims, "pairs"), source="agents")
-        self._figures[slot + _PLACES[sample.name]] = sample.value
+        self._figures[slot + _COLUMNS[sample.name]] = sample.value
 
     def all(self) -> Iterator[tuple[int, int, "array[float]"]]:
         """Yield the numbers of both ends and the figures of each claim in the order of arrival."""
         for claim, slot in self._slots.items():
-            row, column = divmod(claim % _ROOM**2, _ROOM)
+            row, column = divmod(claim % _KEY_BASE**2, _KEY_BASE)
             yield row, column, self._figures[slot : slot + len(_FIGURES)]
 
 
-def _can_be(sample: GaugeSample) -> bool:
+def _is_valid(sample: GaugeSample) -> bool:
     most = MAX_RTT_MS / _MS if sample.name == RTT_SECONDS else math.inf
     return 0 <= sample.value <= most and math.isfinite(sample.value)
 
@@ -234,7 +234,7 @@ def gather_agents(
         raise LatencyMapError("agents-missing")
     if len(agents) > limits.nodes:
         raise error_of(limits.too_many_nodes(len(agents)), source="agents")
-    gathering = Gathering(limits, nodes)
+    collector = SampleCollector(limits, nodes)
     unreachable: dict[str, Problem] = {}
     batch_size = max(1, min(_MAX_CONCURRENT, _MAX_CONCURRENT_BYTES // limits.page_bytes))
     end_s = time.monotonic() + _MAX_S
@@ -244,13 +244,13 @@ def gather_agents(
             unreachable |= dict.fromkeys(agents[first:], late)
             break
         for url, page in _pages(agents[first : first + batch_size], timeout_s, limits.page_bytes):
-            problem = page if isinstance(page, Problem) else _add_page(page, gathering)
+            problem = page if isinstance(page, Problem) else _add_page(page, collector)
             if problem:
                 unreachable[url] = problem
     if len(unreachable) == len(agents):
         reasons = [f"{url}: {problem}" for url, problem in unreachable.items()]
         raise LatencyMapError("agents-all-unreachable", count=len(agents), reasons=reasons)
-    return _finish(gathering, unreachable, fill_missing=fill_missing, now_s=now_s)
+    return _finish(collector, unreachable, fill_missing=fill_missing, now_s=now_s)
 
 
 def gather_samples(
@@ -273,18 +273,18 @@ def gather_samples(
     LatencyMapError
         There is no round trip among the samples, or there are too many nodes.
     """
-    gathering = Gathering(limits, nodes)
-    gathering.add(samples)
-    return _finish(gathering, {}, fill_missing=fill_missing, now_s=now_s)
+    collector = SampleCollector(limits, nodes)
+    collector.add(samples)
+    return _finish(collector, {}, fill_missing=fill_missing, now_s=now_s)
 
 
 def _finish(
-    gathering: Gathering, unreachable: Mapping[str, Problem], *, fill_missing: bool, now_s: float | None
+    collector: SampleCollector, unreachable: Mapping[str, Problem], *, fill_missing: bool, now_s: float | None
 ) -> GatheredMap:
-    survey = gathering.survey(now_s)
+    survey = collector.survey(now_s)
     if fill_missing:
         survey = _fill(survey)
-    return GatheredMap(survey=survey, unreachable=unreachable, skipped=gathering.skipped)
+    return GatheredMap(survey=survey, unreachable=unreachable, skipped=collector.skipped)
 
 
 def _fill(survey: Survey) -> Survey:
@@ -308,10 +308,10 @@ def _page(url: str, timeout_s: float, page_bytes: int) -> bytes | Problem:
         return error.problem
 
 
-def _add_page(page: bytes, gathering: Gathering) -> Problem | None:
+def _add_page(page: bytes, collector: SampleCollector) -> Problem | None:
     """Add the samples on the page of an agent; return the problem of an unusable page."""
     try:
-        count = gathering.add(_samples(page))
+        count = collector.add(_samples(page))
     except LatencyMapError:
         raise
     except (ValueError, KeyError, IndexError):  # of the parser, whose texts quote the page

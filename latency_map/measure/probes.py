@@ -165,7 +165,7 @@ def choose_method(method: ProbeMethod, *, report: Callable[[Problem], None]) -> 
     return ProbeMethod.TCP
 
 
-def probe_by(method: ProbeMethod, *, port: int, timeout_s: float) -> Probe:
+def make_probe(method: ProbeMethod, *, port: int, timeout_s: float) -> Probe:
     """Return the function that measures one round trip."""
 
     def by_tcp(address: str, _sequence: int) -> RttSample:

@@ -74,7 +74,7 @@ def save(figure: "Figure", path: Path | str) -> None:
         raise LatencyMapError("file-unwritable", source=str(path), cause=cause_of(error)) from None
 
 
-def in_ms(delay_ms: float) -> str:
+def format_ms(delay_ms: float) -> str:
     """Format a delay with three digits and without an exponent."""
     if delay_ms == 0 or math.isnan(delay_ms):
         return f"{delay_ms:g}"
@@ -83,7 +83,7 @@ def in_ms(delay_ms: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def label_of(names: Sequence[str]) -> dict[str, str]:
+def node_labels(names: Sequence[str]) -> dict[str, str]:
     """Return a label for each name: without the common domain, long ones cut in the middle.
 
     If two labels would be equal, all labels are the full names.
@@ -94,12 +94,12 @@ def label_of(names: Sequence[str]) -> dict[str, str]:
     return dict(zip(names, labels if len(set(labels)) == len(labels) else names, strict=True))
 
 
-def wrapped(text: str, characters: int) -> str:
+def wrap_line(text: str, characters: int) -> str:
     """Break a line into lines of a largest length."""
     return "\n".join(textwrap.wrap(text, max(characters, _LONGEST_NAME), break_on_hyphens=False))
 
 
-def counted(number: int, noun: str) -> str:
+def count_noun(number: int, noun: str) -> str:
     """Format a number with its noun: ``1 node``, ``2 nodes``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 

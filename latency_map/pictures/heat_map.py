@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latency_map.delays import Delays
-from latency_map.pictures.figure import MEMBER_COLOUR, blank_figure, counted, in_ms, label_of, wrapped
+from latency_map.pictures.figure import MEMBER_COLOUR, blank_figure, count_noun, format_ms, node_labels, wrap_line
 from latency_map.summary import clusters, reading_order
 from latency_map.survey import Survey
 
@@ -55,7 +55,7 @@ def draw_heat_map(survey: Survey, *, title: str, members: Collection[str] = ()) 
         estimated = survey.estimated[np.ix_(rows, rows)]
         for (row, column), delay_ms in np.ndenumerate(rtt_ms):
             if not math.isnan(delay_ms) and (row != column or delay_ms):
-                text = f"{'~' if estimated[row, column] else ''}{in_ms(float(delay_ms))}"
+                text = f"{'~' if estimated[row, column] else ''}{format_ms(float(delay_ms))}"
                 colour = "black" if norm(max(delay_ms, norm.vmin or 0.0)) > _LIGHT_FROM else "white"
                 ax.text(column, row, text, ha="center", va="center", fontsize=8, color=colour)
     is_log = bool(norm.vmin)
@@ -63,11 +63,11 @@ def draw_heat_map(survey: Survey, *, title: str, members: Collection[str] = ()) 
     bar.set_label("round trip, ms" + (" (logarithmic)" if is_log else ""))
     if is_log:
         _mark_decades(bar)
-    facts = [counted(len(order), "node"), counted(len(found), "cluster")]
+    facts = [count_noun(len(order), "node"), count_noun(len(found), "cluster")]
     if missing := int(np.isnan(rtt_ms).sum()):
         facts.append(f"{missing} of {len(order) * (len(order) - 1)} round trips missing (hatched)")
     width = round((side_in + 1.6) * _PT_PER_IN / 6.2)
-    ax.set_title(f"{wrapped(title, width)}\n{wrapped(', '.join(facts), width)}", fontsize=11)
+    ax.set_title(f"{wrap_line(title, width)}\n{wrap_line(', '.join(facts), width)}", fontsize=11)
     return figure
 
 
@@ -94,7 +94,7 @@ def _name_axes(ax: "Axes", order: tuple[str, ...], cell_pt: float, members: Coll
     others = range(0, len(order), every)
     clear = [index for index in others if all(abs(index - other) >= every for other in stand_out)]
     shown = sorted({*stand_out, *clear})
-    written = label_of(order)
+    written = node_labels(order)
     labels = [written[order[index]] for index in shown]
     font_pt = min(9.0, max(6.0, 0.8 * cell_pt))
     ax.set_xticks(shown, labels, rotation=90, fontsize=font_pt)

@@ -14,7 +14,15 @@ import numpy as np
 
 from latency_map.delays import Delays
 from latency_map.matrix import LatencyMap
-from latency_map.pictures.figure import CLUSTER_COLOURS, MEMBER_COLOUR, blank_figure, counted, in_ms, label_of, wrapped
+from latency_map.pictures.figure import (
+    CLUSTER_COLOURS,
+    MEMBER_COLOUR,
+    blank_figure,
+    count_noun,
+    format_ms,
+    node_labels,
+    wrap_line,
+)
 from latency_map.summary import PlacementSummary, clusters, summarise_placement, symmetric_map
 from latency_map.survey import Survey
 
@@ -55,8 +63,8 @@ def draw_node_link(survey: Survey, *, title: str, members: Collection[str] = ())
     latencies = symmetric_map(survey).subset(sorted(survey.names))
     groups = clusters(survey)
     placement = summarise_placement(latencies, members) if members else None
-    places, boxes = lay_out(latencies)
-    facts = [counted(len(survey), "node"), counted(len(groups), "cluster")]
+    places, boxes = compute_layout(latencies)
+    facts = [count_noun(len(survey), "node"), count_noun(len(groups), "cluster")]
     if placement:
         facts.append(_format_placement(placement))
     note = _NOTE + (_NOTE_ON_MEMBERS if placement else "")
@@ -64,15 +72,15 @@ def draw_node_link(survey: Survey, *, title: str, members: Collection[str] = ())
     for a, b in _tree(latencies.rtt_ms):
         ax.plot(*places[[a, b]].T, color="#777777", linewidth=0.9, zorder=1)
         if len(latencies) <= LABELS_UP_TO:
-            _write(ax, places[[a, b]].mean(axis=0), in_ms(float(latencies.rtt_ms[a, b])), "#555555")
+            _write(ax, places[[a, b]].mean(axis=0), format_ms(float(latencies.rtt_ms[a, b])), "#555555")
     if placement and placement.widest is not None and placement.nd_max_ms is not None:
         ends = places[latencies.positions(placement.widest)]
         ax.plot(*ends.T, color=MEMBER_COLOUR, linewidth=1.8, linestyle=(0, (4, 2)), zorder=2)
         if (
             np.hypot(*(ends[0] - ends[1])) >= _LABELLED_FROM_PT
         ):  # a shorter label would hide the names; the title has the figure
-            _write(ax, ends.mean(axis=0), f"NDmax {in_ms(placement.nd_max_ms)}", MEMBER_COLOUR)
-    labels = label_of(latencies.names)
+            _write(ax, ends.mean(axis=0), f"NDmax {format_ms(placement.nd_max_ms)}", MEMBER_COLOUR)
+    labels = node_labels(latencies.names)
     colours = {
         name: CLUSTER_COLOURS[number % len(CLUSTER_COLOURS)] for number, group in enumerate(groups) for name in group
     }
@@ -97,12 +105,12 @@ def draw_node_link(survey: Survey, *, title: str, members: Collection[str] = ())
     return figure
 
 
-def lay_out(latencies: LatencyMap) -> tuple[Delays, Delays]:
+def compute_layout(latencies: LatencyMap) -> tuple[Delays, Delays]:
     """Return the positions of nodes, and the width and height of each drawn node; shapes ``(n, 2)``."""
     count = len(latencies)
     boxes = np.full((count, 2), 2 * _DOT_PT)
     if count <= NAMES_UP_TO:
-        labels = label_of(latencies.names).values()
+        labels = node_labels(latencies.names).values()
         boxes = np.array([(_CHARACTER_PT * len(label) + 24, 3 * _NAME_PT) for label in labels])
     if count <= LABELS_UP_TO:
         boxes += 24.0
@@ -160,18 +168,18 @@ def _page(places: Delays, boxes: Delays, title: str, facts: str, note: str) -> t
     ax = figure.add_axes((0.0, _FOOT_PT / whole, 1.0, height / whole))
     ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
     ax.set_axis_off()
-    lines = [wrapped(line, round(width / 6.4)) for line in (title, facts)]
+    lines = [wrap_line(line, round(width / 6.4)) for line in (title, facts)]
     figure.text(0.5, 1 - 8 / whole, "\n".join(lines), ha="center", va="top", fontsize=11)
-    text = wrapped(note, round(width / 4.4))
+    text = wrap_line(note, round(width / 4.4))
     figure.text(0.5, 6 / whole, text, ha="center", va="bottom", fontsize=8, color="#444444")
     return figure, ax
 
 
 def _format_placement(placement: PlacementSummary) -> str:
-    count = counted(len(placement.members), "member")
+    count = count_noun(len(placement.members), "member")
     if placement.nd_max_ms is None:
-        return f"{count}: NDmax unknown, {counted(len(placement.missing), 'delay')} missing"
-    return f"{count}: NDmax {in_ms(placement.nd_max_ms)} ms"
+        return f"{count}: NDmax unknown, {count_noun(len(placement.missing), 'delay')} missing"
+    return f"{count}: NDmax {format_ms(placement.nd_max_ms)} ms"
 
 
 def _tree(lengths_ms: Delays) -> list[tuple[int, int]]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gesscale.plan.placement import nd_max_ms, nd_max_with_each_ms
-from latency_map import DelayKind, DelayUnit, LatencyMap, by_distance
+from latency_map import DelayKind, DelayUnit, LatencyMap, rank_by_distance
 from perfmodel import Conditions, GesscaleLaw, MicroBatchLaw, Points, ProportionalLaw, Reading
 
 NAMES = tuple(f"n{index:02d}" for index in range(30))
@@ -40,7 +40,7 @@ def test_nodes_are_ranked_by_distance_then_mean_then_name(delays, members, farth
     sign = -1 if farthest_first else 1
     apart_ms = {node: distances_ms(delays, node, members) for node in reachable}
     expected = sorted(reachable, key=lambda node: (sign * apart_ms[node][0], sign * apart_ms[node][1], node))
-    found = by_distance(delays, members, NAMES, farthest_first=farthest_first)
+    found = rank_by_distance(delays, members, NAMES, farthest_first=farthest_first)
     assert found.names == tuple(expected)
     assert found.distance_ms.tolist() == [apart_ms[node][0] for node in expected]
     assert found.means_ms() == [apart_ms[node][1] for node in expected]

@@ -19,7 +19,7 @@ for group in (import_map, measure, check_repair, show, choose, plan):
 
 
 @app.callback()
-def _bound_maps(
+def _set_node_limit(
     context: typer.Context,
     max_nodes: Annotated[
         int | None,

@@ -68,11 +68,11 @@ def rank(
 ) -> None:
     """Rank the nodes to add to a placement: by largest round trip to a member, then by mean, then by name."""
     from gesscale.cli.latency_map.map_files import load_map, require_names
-    from latency_map import by_distance
+    from latency_map import rank_by_distance
 
     latencies, placement = load_map(file, unit, kind, asymmetry), require_names("--members", members)
     others = [name for name in latencies.names if name not in placement]
-    found = by_distance(latencies, placement, placement if remove else others, farthest_first=remove)
+    found = rank_by_distance(latencies, placement, placement if remove else others, farthest_first=remove)
     rows = list(zip(found.names, found.distance_ms.tolist(), found.means_ms(), strict=True))
     document = {
         "ranked": [{"node": node, "distance_ms": most, "mean_ms": mean} for node, most, mean in rows],

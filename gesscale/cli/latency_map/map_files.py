@@ -31,7 +31,7 @@ from latency_map.formats.document import survey_to_document
 from latency_map.limits import DEFAULT_LIMITS
 
 
-def chosen_limits() -> MapLimits:
+def limits_from_options() -> MapLimits:
     """Return the limits on a map that is read, from the options of the current command."""
     nodes = max_nodes_option.get()
     return DEFAULT_LIMITS if nodes is None else MapLimits(nodes=nodes)
@@ -48,7 +48,7 @@ def load_survey(
     """Read a survey from a file, or from standard input for ``-``, and report on stderr how it was interpreted."""
     given = sys.stdin.buffer if str(file) == "-" else file
     imported = read_survey(
-        given, unit=unit, kind=kind, map_format=map_format, side_files=side_files, limits=chosen_limits()
+        given, unit=unit, kind=kind, map_format=map_format, side_files=side_files, limits=limits_from_options()
     )
     stderr_console.print(f"{file} read as {imported.map_format.value}: {imported.reason}")
     for note in imported.notes:

@@ -57,7 +57,7 @@ def measure(
 ) -> None:
     """Measure one row of a map: round trips from this machine to others. Exit code 1: no node replied."""
     from gesscale.cli.latency_map.map_files import emit_map
-    from latency_map.measure.probes import probe_by, summarise
+    from latency_map.measure.probes import make_probe, summarise
     from latency_map.measure.sweep import Pacer, Sweeper
     from latency_map.survey import survey_of_row
 
@@ -68,7 +68,7 @@ def measure(
     measured_at_s = time.time()
     pacer = Pacer(rate, clock=time.monotonic, sleep=threading.Event().wait)
     sweeper = Sweeper(
-        probe_by(used, port=port, timeout_s=timeout), pacer, timeout_s=timeout, first_sequence=os.getpid()
+        make_probe(used, port=port, timeout_s=timeout), pacer, timeout_s=timeout, first_sequence=os.getpid()
     )
     found = sweeper.sweep(addresses, count=count)
     summaries = {node: summarise([probe.sample for probe in sent]) for node, sent in found.items()}
@@ -132,7 +132,7 @@ def gather(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Make a map of the measurements of agents. Agents that do not respond are listed."""
-    from gesscale.cli.latency_map.map_files import chosen_limits, emit_map
+    from gesscale.cli.latency_map.map_files import emit_map, limits_from_options
     from gesscale.cli.latency_map.show import summary_facts
     from latency_map import LatencyMapError
     from latency_map.measure.gather import gather_agents
@@ -141,7 +141,7 @@ def gather(
     urls = _agent_urls(agents, agents_dns)
     now_s = time.time()
     try:
-        gathered = gather_agents(urls, now_s=now_s, timeout_s=timeout, fill_missing=fill, limits=chosen_limits())
+        gathered = gather_agents(urls, now_s=now_s, timeout_s=timeout, fill_missing=fill, limits=limits_from_options())
     except LatencyMapError as error:  # a failure of the network and not of the input
         complain_of(*error.problems)
         raise typer.Exit(FAILED) from None

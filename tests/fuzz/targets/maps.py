@@ -14,9 +14,9 @@ from latency_map import (
     LatencyMapError,
     SideFiles,
     Survey,
-    by_distance,
     least_nd_max_subset,
     parse_survey,
+    rank_by_distance,
     read_survey,
 )
 from latency_map.formats.document import survey_to_document
@@ -34,7 +34,7 @@ def use_survey(survey: Survey) -> None:
     summarise(survey)
     parse_survey(survey_to_document(survey))
     latencies = survey.to_map(Asymmetry.MAX)
-    by_distance(latencies, latencies.names[:1], latencies.names[1:])
+    rank_by_distance(latencies, latencies.names[:1], latencies.names[1:])
     if 2 <= len(latencies.names) <= _FEW_NODES:
         least_nd_max_subset(latencies, 2)
 

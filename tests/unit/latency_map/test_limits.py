@@ -5,7 +5,7 @@ from refusals import refused
 
 from gesscale.common.errors import InvalidValueError
 from latency_map import LARGEST, DelayKind, DelayUnit, LatencyMapError, MapFormat, MapLimits, SideFiles, parse_survey
-from latency_map.measure.gather import Gathering, GaugeSample, gather_samples
+from latency_map.measure.gather import GaugeSample, SampleCollector, gather_samples
 
 TEXTS = {
     MapFormat.MATRIX: "rtt_ms,a,b,c\na,0,1,1\nb,1,0,1\nc,1,1,0\n",
@@ -52,7 +52,7 @@ def test_a_page_that_fails_half_way_leaves_nothing():
         yield GaugeSample(name="gesscale_latency_rtt_seconds", labels={"source": "x", "target": "y"}, value=1.0)
         raise ValueError("broken off")
 
-    gathering = Gathering(MapLimits())
+    gathering = SampleCollector(MapLimits())
     with pytest.raises(ValueError, match="broken off"):
         gathering.add(broken())
     figure = GaugeSample(name="gesscale_latency_rtt_seconds", labels={"source": "a", "target": "b"}, value=1.0)

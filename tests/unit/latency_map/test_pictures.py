@@ -7,7 +7,7 @@ from refusals import refused
 from latency_map import LatencyMapError, Survey
 from latency_map.generate import Clusters, Span, clustered, node_names
 from latency_map.pictures import draw_heat_map, draw_node_link, save
-from latency_map.pictures.figure import MEMBER_COLOUR, label_of
+from latency_map.pictures.figure import MEMBER_COLOUR, node_labels
 
 NAN = float("nan")
 SITES = Clusters(count=3, within=Span(low_ms=2, high_ms=6), between=Span(low_ms=40, high_ms=120))
@@ -130,9 +130,9 @@ def test_a_picture_that_cannot_be_written_is_refused(name, code, tmp_path):
 
 def test_the_domain_that_all_nodes_share_is_not_written():
     domain = "eu-central-1.compute.internal"
-    assert label_of([f"ip-10-0-12-34.{domain}", f"ip-10-0-12-35.{domain}"]) == {
+    assert node_labels([f"ip-10-0-12-34.{domain}", f"ip-10-0-12-35.{domain}"]) == {
         f"ip-10-0-12-34.{domain}": "ip-10-0-12-34",
         f"ip-10-0-12-35.{domain}": "ip-10-0-12-35",
     }
-    assert label_of(["a.x", "a.y"]) == {"a.x": "a.x", "a.y": "a.y"}
-    assert label_of(["10.0.0.1"]) == {"10.0.0.1": "10.0.0.1"}
+    assert node_labels(["a.x", "a.y"]) == {"a.x": "a.x", "a.y": "a.y"}
+    assert node_labels(["10.0.0.1"]) == {"10.0.0.1": "10.0.0.1"}
