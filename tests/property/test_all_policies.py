@@ -104,9 +104,7 @@ steps = st.lists(st.tuples(views, views, views), min_size=1, max_size=12)
 @given(
     name=st.sampled_from(POLICIES), shape=st.sampled_from(sorted(WORKFLOWS)), trajectory=steps, settles=st.booleans()
 )
-def test_every_policy_keeps_its_limits_repeats_itself_and_never_removes_for_want_of_data(
-    name, shape, trajectory, settles
-):
+def test_all_policies_are_bounded_deterministic_and_safe(name, shape, trajectory, settles):
     flow = drawn_workflow(shape)
     policy = find_policy_info(name).create(flow, PolicyOptions())
     placements = dict.fromkeys(flow.operators, ("hub", "near"))
@@ -176,7 +174,7 @@ def settled(memory: Knowledge):
 
 @settings(deadline=None, max_examples=examples(60))
 @given(name=st.sampled_from(POLICIES), memo=st.sampled_from(["", "{", "null", '{"policy": "ds2"}', "[]"]))
-def test_a_memo_that_is_damaged_or_anothers_is_as_none(name, memo):
+def test_damaged_or_foreign_memo_counts_as_missing(name, memo):
     flow = drawn_workflow("chain")
     placements = dict.fromkeys(flow.operators, ("hub", "near"))
     seen = observation(10_000.0, dict.fromkeys(flow.operators, "late"), placements)

@@ -67,9 +67,7 @@ readings = st.builds(
     cluster_nodes=nodes,
     moved=st.sampled_from([False, False, False, True]),
 )
-def test_a_plan_adds_or_removes_and_never_swaps_a_running_replica_for_a_nearer_node(
-    name, seen, learned, known_map, cluster_nodes, moved
-):
+def test_plan_never_swaps_a_running_replica(name, seen, learned, known_map, cluster_nodes, moved):
     chosen = policy_named(name, workflow(operator()), PolicyOptions(recovery_target=1.0))
     knowledge = Knowledge(readings={"op": learned}, latencies=known_map)
     live = seen.placement[:-1] if moved else seen.placement

@@ -59,7 +59,7 @@ def test_a_dead_metric_is_not_0(policy: str, fault: Fault) -> None:
     assert replicas_at(notes, END_S) == before
 
 
-def test_nonsense_is_not_acted_on() -> None:
+def test_invalid_metrics_change_nothing() -> None:
     """kubernetes#104387, where the service answers, and what it says cannot be: NaN, the future, fewer than no rows."""
     notes = run(under([900] * 26), faults=lasting(Fault.METRICS_LYING, BEGIN_S, END_S))
     # For stale_after, three minutes, the batches before it still count; then there is nothing to go by.
@@ -67,7 +67,7 @@ def test_nonsense_is_not_acted_on() -> None:
     assert reasons(notes, BEGIN_S + 240, END_S) <= {Reason.METRICS_STALE, Reason.METRICS_MISSING}
 
 
-def test_one_metric_that_lacks_lets_nothing_be_removed() -> None:
+def test_missing_metric_blocks_removal() -> None:
     """kubernetes#99394: one metric says fewer, the other is unavailable, and the HPA "will happily scale down"."""
     # The load falls at 600 s to what one replica does; rates and rows are told, the backlog is not.
     notes = run(under([900] * 10 + [200] * 20), wired=altered(lambda reading: replace(reading, backlog_rows=None)))
@@ -77,7 +77,7 @@ def test_one_metric_that_lacks_lets_nothing_be_removed() -> None:
     assert replicas_at(notes, 1750) == 1  # once it is told again
 
 
-def test_a_lag_that_cannot_be_is_unknown_and_not_0() -> None:
+def test_impossible_lag_is_unknown() -> None:
     """keda#4552: the Kafka scaler returned wrong lags, then 0, and the deployment went down to 0."""
 
     def wrong(reading: OperatorReading) -> OperatorReading:
@@ -93,7 +93,7 @@ def test_a_lag_that_cannot_be_is_unknown_and_not_0() -> None:
     assert replicas_at(notes, 1700) == 2  # 900 rows/s need two of 488
 
 
-def test_an_operator_whose_metrics_are_dead_holds_up_no_other() -> None:
+def test_dead_metrics_do_not_block_other_operators() -> None:
     """kubernetes#109214: one metric could not be fetched, and nothing was scaled down any more."""
     names = ("alive", "dead")
     one = under([900] * 10 + [200] * 15)
@@ -112,7 +112,7 @@ def test_an_operator_whose_metrics_are_dead_holds_up_no_other() -> None:
     assert replicas_at(notes, END_S - 10, "dead") == 2
 
 
-def test_with_no_replica_left_one_comes_on_another_node() -> None:
+def test_lost_last_replica_is_restored_on_another_node() -> None:
     """kubernetes#130130: at a peak "all pods became all unready", ready pods are counted, so the HPA wanted 0."""
     # The only replica is on n1, whose node dies for a quarter of an hour; the driver goes on at n0.
     notes = run(

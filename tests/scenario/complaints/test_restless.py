@@ -40,7 +40,7 @@ def test_a_small_load_keeps_its_last_replica(rest: int) -> None:
     assert (only.plan.reason, len(only.plan.placement)) == (Reason.UNDERUSED, 1)
 
 
-def test_each_step_that_removes_nothing_says_why() -> None:
+def test_each_step_without_a_removal_has_its_reason() -> None:
     """ray#27986: it is hard to find out why the autoscaler "doesn't scale down a certain node"."""
     # 1200 rows/s need three; 200 rows/s from 600 s on need one, but until 1500 s the map is stale.
     notes = run(under([1200] * 10 + [200] * 20), faults=lasting(Fault.MAP_STALE, 300, 1500))
@@ -54,7 +54,7 @@ def test_each_step_that_removes_nothing_says_why() -> None:
     assert [len(each.plan.placement) for each in changes(notes, 780)] == [1]
 
 
-def test_a_stop_that_takes_long_is_paid_less_often() -> None:
+def test_long_stops_lead_to_fewer_changes() -> None:
     """flink-kubernetes-operator#711: the time to restart with its state was set by hand, wrong where it is long."""
     # Nine steps of load on Flink, where each change stops the job; gesscale2 learns the stop from its own changes.
     short, long = (

@@ -26,7 +26,7 @@ def test_a_jump_is_answered_with_all_replicas_that_it_needs() -> None:
     assert {len(each.outcome.added) for each in paper} == {1}
 
 
-def test_what_is_starting_is_not_ordered_again() -> None:
+def test_starting_replica_is_not_ordered_again() -> None:
     """keda#1323: pods that had not started took no messages, and each poll ordered as many again."""
     # 800 rows/s need two; the second registers 200 s after its order.
     notes = run(under([800] * 12), physics=replace(QUIET, start_s=200.0))
@@ -66,7 +66,7 @@ class IdleNode:
         return Outcome(status=OutcomeStatus.APPLIED, added=(self._node,))
 
 
-def test_a_replica_that_gets_no_work_is_named_and_nothing_more_is_ordered() -> None:
+def test_idle_replica_is_named_and_no_more_are_ordered() -> None:
     """dapr#8248: new pods "remain idle", and "no error messages or warnings" explain it."""
 
     def idle(loop: ControlLoop) -> ControlLoop:
@@ -83,7 +83,7 @@ def test_a_replica_that_gets_no_work_is_named_and_nothing_more_is_ordered() -> N
     assert last.plan.detail.endswith(details.limited_by_work(1))
 
 
-def test_only_so_many_operators_change_at_once() -> None:
+def test_change_budget_limits_concurrent_changes() -> None:
     """flink-kubernetes-operator#549: many jobs rescale at once, and the cluster has no room for all their pods."""
     names, base = ("a", "b", "c"), under([200] * 3 + [800] * 8)
     scene = replace(

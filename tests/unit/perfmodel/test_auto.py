@@ -23,7 +23,7 @@ def test_micro_batch_law_is_taken_where_delay_costs_time_per_batch():
     assert model.law == "microbatch"
 
 
-def test_the_safer_law_is_taken_where_both_predict_alike():
+def test_safer_law_is_chosen_if_both_predict_equally():
     # Linear scaling without delay: both laws are exact.
     model = AutoLaw().fit(readings(lambda n, _: 2000 * n, delays_ms=(0, 1)))
     assert model.law == "microbatch"

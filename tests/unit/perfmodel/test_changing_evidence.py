@@ -24,7 +24,7 @@ def predicted(model):
 
 
 @LAWS
-def test_one_wild_reading_hardly_counts_and_is_said(law):
+def test_outlier_has_little_weight_and_a_warning(law):
     readings = [window(index) for index in range(12)]
     readings[5] = Reading(replicas=2, nd_max_ms=0, rows_per_s=10_800, batch_rows=9000, at_s=300)
     model = law.fit(readings)
@@ -80,7 +80,7 @@ def test_old_readings_fade_by_the_half_life(law):
 
 
 @LAWS
-def test_while_nothing_is_read_the_middle_stays_and_certainty_fades(law):
+def test_without_readings_only_the_interval_widens(law):
     readings = [window(index) for index in range(12)]  # the newest of 660 s
     ageing = type(law)(half_life_s=600)
     at = Conditions(replicas=2, nd_max_ms=0, batch_rows=9000)

@@ -68,7 +68,7 @@ def test_low_end_covers_published_like_scaling_from_the_three_lowest_sizes(conte
     assert estimate.low <= truth(25) <= estimate.high
 
 
-def test_below_zero_is_reported_as_zero_with_the_reason():
+def test_negative_prediction_is_clipped():
     # alpha 1000, gamma 5: 1000 - 5 * 300 = -500 rows/s.
     model = GesscaleLaw().fit(
         [Reading(replicas=1, nd_max_ms=0, rows_per_s=1000), Reading(replicas=1, nd_max_ms=100, rows_per_s=500)]
@@ -78,7 +78,7 @@ def test_below_zero_is_reported_as_zero_with_the_reason():
     assert remark("estimate-clipped", rows_per_s=-500) in estimate.reason
 
 
-def test_micro_batch_law_without_batch_rows_takes_the_largest_batch_and_says_so():
+def test_missing_batch_rows_use_the_largest_batch():
     model = MicroBatchLaw().fit(list(swept(MicroBatchLaw())))
     estimate = model.predict(Conditions(replicas=2, nd_max_ms=0))
     assert estimate.mid == pytest.approx(12_000 / 3.3)

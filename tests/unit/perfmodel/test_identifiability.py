@@ -68,7 +68,7 @@ def test_micro_batch_law_fits_what_the_evidence_identifies(readings, fitted):
     assert all(model.parameters[name] == 0 for name in model.parameters if name not in fitted)
 
 
-def test_one_reading_gives_its_rate_per_replica_and_says_what_is_missing():
+def test_one_reading_gives_a_rate_and_warns_of_defaults():
     model = GesscaleLaw().fit(mst((2, 0, 3000)))
     assert model.parameters["alpha"] == pytest.approx(1500)
     assert not model.calibrated

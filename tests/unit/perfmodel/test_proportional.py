@@ -19,7 +19,7 @@ def test_alpha_is_what_a_node_contributes_and_delays_change_nothing():
     assert near.low < 300 < near.high
 
 
-def test_one_reading_calibrates_it_and_it_says_what_it_leaves_out():
+def test_one_reading_calibrates_and_warns():
     model = fit((2, 100, 190, 0))
     assert (model.calibrated, model.fitted, model.readings_used) == (True, {"alpha"}, 1)
     assert model.warnings[0].code == "model-delays-ignored"

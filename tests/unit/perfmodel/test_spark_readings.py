@@ -62,7 +62,7 @@ def test_low_end_covers_what_few_readings_over_promise(spark, query, law, known)
 
 
 @pytest.mark.parametrize("query", ["map", "groupby"])
-def test_auto_takes_the_micro_batch_law_on_spark_and_says_so(spark, query):
+def test_auto_chooses_the_micro_batch_law_on_spark(spark, query):
     model = AutoLaw().fit(spark(query))
     assert model.law == "microbatch"
     assert model.warnings[0].code == "law-compared"

@@ -45,7 +45,7 @@ def step(policy, cluster=None, directives=None):
     return decision
 
 
-def test_what_a_policy_raises_changes_nothing_and_is_said_with_its_place():
+def test_exception_of_a_policy_has_its_place():
     for phase in ("analyze", "plan"):
         decision = step(Broken(**{phase: divide}))
         assert (decision.plan.reason, decision.plan.change) == (Reason.POLICY_FAILED, None)
@@ -56,7 +56,7 @@ def test_what_a_policy_raises_changes_nothing_and_is_said_with_its_place():
         assert decision.plan.detail == str(problem)
 
 
-def test_an_operator_that_a_policy_forgets_is_said():
+def test_missing_result_of_a_policy_is_reported():
     decision = step(Broken(analyze=dict))
     problem = Problem("policy-result-missing", {"source": "policy mine, analyze", "operators": ["op"]})
     assert decision.plan.detail == str(problem)

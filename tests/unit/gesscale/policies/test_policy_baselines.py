@@ -33,7 +33,7 @@ def test_mdl_adds_any_free_node_but_always_the_same_for_one_observation():
     assert {item.reason for item in first[0].rejections} == {Reason.NOT_SELECTED}
 
 
-def test_mdl_gives_up_several_at_once_whatever_their_delays():
+def test_mdl_removes_several_at_once_at_any_delay():
     # About 95 rows/s a node, at least 80 in its interval: 150 rows/s need two nodes; which two is drawn.
     kept = [
         plan("mdl-nlunaware", ("far", "hub", "mid", "near"), at_s=at, throughput=150).placement

@@ -46,7 +46,7 @@ def evidence(*rows):
 EXACT = evidence((1, 0, 100), (2, 10, 198), (3, 50, 290), (4, 200, 360))
 
 
-def test_overloaded_operator_gets_the_nearest_node_and_names_the_losers():
+def test_overload_adds_the_nearest_node_and_lists_rejections():
     seen = reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=400)
     analyses, plans = decide(policy(), observe(seen), cluster("hub"))
     assert analyses["op"].verdict is Verdict.MORE
@@ -79,7 +79,7 @@ def test_a_backlog_that_drains_in_time_is_no_overload():
     assert too_late["op"].verdict is Verdict.MORE
 
 
-def test_no_scale_up_where_delay_eats_the_gain():
+def test_no_scale_out_if_delay_cancels_the_gain():
     # gamma 0.5 rows/s per ms: two at ND 10 sustain 195, three at ND 300 only 300 - 150 = 150, as was seen before.
     learned = evidence((1, 0, 100), (2, 10, 195), (2, 300, 50), (3, 300, 150), (3, 200, 200))
     seen = reading(("hub", "near"), throughput=180, offered=300, saturated=1.0, backlog=900)
@@ -88,7 +88,7 @@ def test_no_scale_up_where_delay_eats_the_gain():
     assert [r.reason for r in plans["op"].rejections] == [Reason.DELAY_EATS_GAIN]
 
 
-def test_several_far_replicas_go_at_once_when_the_model_is_calibrated():
+def test_calibrated_model_removes_several_far_replicas_at_once():
     # hub + near (ND 10) sustain 198, hub alone 100; 120 rows/s are needed: two replicas remain.
     placement = ("far", "hub", "mid", "near")
     seen = reading(placement, throughput=120)
@@ -133,7 +133,7 @@ def test_no_scale_down_with_a_backlog():
         (reading(name="first", throughput=100), (Order(at_s=990.0, placement=("hub",)),)),
     ],
 )
-def test_an_operator_that_is_starved_by_the_one_before_it_is_not_underused(first, pending):
+def test_starved_operator_is_not_underused(first, pending):
     chain = (operator("first"), operator("op", upstream=("first",)))
     placement = ("far", "hub", "mid", "near")
     seen = reading(placement, throughput=5)
@@ -144,7 +144,7 @@ def test_an_operator_that_is_starved_by_the_one_before_it_is_not_underused(first
     assert policy(*chain).analyze(calm, EXACT)["op"].verdict is Verdict.FEWER
 
 
-def test_an_operator_is_not_judged_again_before_the_stabilization_window_is_over():
+def test_stabilization_window_blocks_analysis():
     seen = reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=400, at_s=1000.0)
     change = Order(at_s=700.0, placement=("hub",), downtime_s=5.0)
     learned = replace(EXACT, orders={"op": (change,)})
@@ -154,14 +154,14 @@ def test_an_operator_is_not_judged_again_before_the_stabilization_window_is_over
     assert policy(stabilization_window=300.0).analyze(observe(seen), learned)["op"].verdict is Verdict.MORE
 
 
-def test_unknown_delays_are_said_and_never_scale_down():
+def test_unknown_delays_block_scale_in():
     placement = ("hub", "stranger")
     analyses, plans = decide(policy(), observe(reading(placement, throughput=5)), cluster(*placement), EXACT)
     assert (plans["op"].reason, plans["op"].change) == (Reason.DELAY_UNKNOWN, None)
     assert "monitor.hosts" in analyses["op"].detail
 
 
-def test_a_reading_of_other_nodes_than_the_live_ones_is_not_planned_on():
+def test_reading_of_another_placement_blocks_plan():
     # Somebody added near a moment ago: the newest batch does not know it yet.
     seen = reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=400)
     _, plans = decide(policy(), observe(seen), cluster("hub", "near"))
@@ -169,7 +169,7 @@ def test_a_reading_of_other_nodes_than_the_live_ones_is_not_planned_on():
     assert "hub, near" in plans["op"].detail
 
 
-def test_a_query_that_idles_is_planned_on_though_its_newest_batch_ran_on_other_nodes():
+def test_idle_query_is_planned_despite_old_placement():
     # far was given up while nothing ran: the newest batch is of the evening before.
     seen = reading(("far", "hub", "near"), throughput=0)
     _, plans = decide(policy(), observe(seen), cluster("hub", "near"), EXACT)

@@ -15,7 +15,7 @@ from testbed.baselines.autrascale.situation import AutrascaleSettings
 NO_BACKLOG_STEP = {"event_latency_s": 86400.0}
 
 
-def test_the_example_of_the_specification():
+def test_word_count_example():
     # 350/130, 350/90, 700/60, 700/70 thousand rows/s; b hands on two rows for each, seen at c.
     world = word_count().run(6)
     assert world.tried == [(1, 1, 1, 1), (3, 4, 12, 10)]
@@ -23,7 +23,7 @@ def test_the_example_of_the_specification():
     assert world.run(60).tried == [(1, 1, 1, 1), (3, 4, 12, 10)]
 
 
-def test_a_limit_that_no_replica_moves_ends_the_step_at_the_fewest_that_reach_it():
+def test_external_limit_ends_the_step_at_the_fewest_replicas():
     # Something outside takes no more than 100 rows/s: of 200, one replica does 60 and four or more do 100. True rates
     # ask for 4, 8 (25 rows/s each), and then for 16. Only 8 are possible, and those run already.
     world = alone(200.0)
@@ -108,7 +108,7 @@ def test_the_best_bootstrap_sample_that_is_good_by_its_estimate_goes_first():
     assert crowded(processing_latency_s=22.0).run(60).tried == [(1, 1), (2, 4), (2, 20)]
 
 
-def test_a_target_that_cannot_be_met_ends_after_so_many_trials_with_the_best_score(monkeypatch):
+def test_unreachable_target_ends_with_the_best_score(monkeypatch):
     assert steps._MOST_TRIALS == 20
     monkeypatch.setattr(steps, "_MOST_TRIALS", 5)
     # Two replicas are the least, 9 s in batches and 5 s before them; no number of them makes it 5.
@@ -155,7 +155,7 @@ def test_a_backlog_is_eaten_with_more_replicas_for_as_long_as_it_takes():
     assert world.waiting["op"] / 600.0 < 60.0
 
 
-def test_a_backlog_that_goes_in_time_is_left_to_the_configuration_that_runs():
+def test_backlog_that_drains_in_time_changes_nothing():
     # 90,000 rows of six minutes at 350 - 100; four replicas do 400, 50 more than are offered: 1800 s, too long. Where
     # each does 120 they go in 692 s, and where each does 140 in 429.
     assert alone(350.0).run(60).tried[:3] == [(1,), (4,), (5,)]

@@ -18,7 +18,7 @@ NAN = math.nan
 # What is remembered
 
 
-def test_an_order_that_was_not_carried_out_is_given_again_and_then_given_up():
+def test_unexecuted_order_is_repeated_then_dropped():
     world = alone(350.0).run(5)
     orders = []
     for _ in range(12):
@@ -49,7 +49,7 @@ def test_the_memo_is_bounded():
 # What is missing
 
 
-def test_one_operator_that_is_not_seen_keeps_all_as_they_are():
+def test_one_missing_operator_blocks_all():
     whole = [seen(name, 1, offered=900.0, throughput=100.0, busy=1.0, at_s=600.0) for name in ("a", "b", "c")]
     found = policy(CHAIN).analyze(
         observe(*whole, missing_readings=(MissingReading(operator="d", code="metrics-missing"),)), known()
@@ -68,7 +68,7 @@ NEGATIVE = [(0.0, 0.0, 0.0), (1.0, -1.0, None), (None, 400.0, None), (1.0, -1.0,
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(FIGURES, FIGURES, FIGURES), min_size=8, max_size=12))
 @example([*NEGATIVE, *[(None, None, None)] * 3, (None, 1.0, 0.0)])  # a negative rate was the best of the tried
-def test_no_figures_make_it_raise_or_leave_the_limits(reported):
+def test_any_figures_stay_within_the_limits(reported):
     chosen, memos, replicas = policy(processing_latency=6.0), {}, 2
     for index, (offered, throughput, waiting) in enumerate(reported):
         at_s = 300.0 * (index + 1)

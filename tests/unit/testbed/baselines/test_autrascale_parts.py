@@ -50,7 +50,7 @@ def test_latency_counts_as_far_as_it_misses_the_target():
 # Expected improvement
 
 
-def test_expected_improvement_of_the_specification():
+def test_expected_improvement_of_known_values():
     # K = .9 - .85 - .01 = .04, Z = .8: .04 * .788145 + .05 * .289692 = .046010
     found = expected_improvement(np.array([0.9]), np.array([0.05]), 0.85, 0.01)
     assert found[0] == pytest.approx(0.046010, abs=1e-6)
@@ -133,7 +133,7 @@ def test_a_large_space_is_climbed_to_its_top(top):
 # Backlogs
 
 
-def test_backlog_target_of_the_specification():
+def test_target_throughput_of_a_known_backlog():
     # 40,000 * (.5 - .2) = 12,000 rows may wait; 5,988,000 in 360 s are 16,633.3 rows/s more than the input.
     terms = {"latency_s": 0.2, "event_target_s": 0.5, "limit_s": 360.0}
     assert target_throughput(40_000, 6e6, **terms) == pytest.approx(56_633.33, abs=0.01)

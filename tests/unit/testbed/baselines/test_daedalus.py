@@ -101,7 +101,7 @@ def memo_of(analysis):
 # The beginning
 
 
-def test_nothing_is_wished_for_before_a_whole_window_of_steady_work():
+def test_no_proposal_before_a_full_window():
     # The first look is at 10,000 s; 120 s of warm-up and a window of 60 s later is 10,180 s.
     found = trajectory(steady(3, 300.0, steps=4))
     assert [each.reason for each in found[:3]] == [Reason.MODEL_UNCALIBRATED] * 3
@@ -110,7 +110,7 @@ def test_nothing_is_wished_for_before_a_whole_window_of_steady_work():
     assert found[3].desired_replicas is not None
 
 
-def test_the_first_wish_and_what_is_said_of_it():
+def test_first_proposal_and_its_figures():
     # 100 rows/s each at 50 % CPU: 200 each. 2 do 400 for 300: 3,000 rows again and 15 s of 300 are 7,500, at 100/s 75 s
     # and one more. One does less than 300.
     last = trajectory(steady(3, 300.0, steps=4))[-1]
@@ -174,7 +174,7 @@ def test_an_idle_operator_that_is_known_shrinks_to_one():
 # Building
 
 
-def test_without_statsmodels_the_policy_says_what_to_install(monkeypatch):
+def test_missing_statsmodels_is_reported(monkeypatch):
     monkeypatch.setattr(registry, "find_spec", lambda _: None)
     with refused("package-missing", SettingsError, package="statsmodels"):
         policy()

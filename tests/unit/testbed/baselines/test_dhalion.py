@@ -77,7 +77,7 @@ def chain(a=None, b=None, c=None):
         (-0.5, 1.0),
     ],
 )
-def test_the_factor_is_1_and_what_is_undone_per_what_is_done(undone, factor):
+def test_scale_up_factor(undone, factor):
     assert scale_up_factor(undone) == pytest.approx(factor)
 
 
@@ -107,7 +107,7 @@ def test_a_source_whose_lag_grows_gets_as_many_more(replicas, slope, throughput,
         (1.0, None),
     ],
 )
-def test_back_pressure_time_of_the_producer_tells_how_much_more(busy, factor_of_8):
+def test_back_pressure_time_of_the_producer_sets_the_factor(busy, factor_of_8):
     # On Flink: b's buffers are full, a has rows and does not take them.
     found = wanted(
         CHAIN,
@@ -143,7 +143,7 @@ def test_on_flink_the_last_of_a_chain_is_the_bottleneck():
 FORK = workflow(op("a"), op("b", "a"), op("c", "a"), op("d"))
 
 
-def test_of_several_consumers_those_grow_that_hold_the_producer_back():
+def test_only_blocking_consumers_grow():
     readings = [
         seen(10, **{"name": name, **figures})
         for name, figures in (
@@ -193,7 +193,7 @@ def test_an_inner_operator_shrinks_while_its_input_is_nearly_empty(b, fewer):
     assert wanted(CHAIN, *chain(b=b)) == {"a": 8, "b": fewer, "c": 8}
 
 
-def test_a_healthy_workflow_shrinks_but_for_those_with_lag():
+def test_healthy_workflow_shrinks_except_operators_with_lag():
     found = analyses(CHAIN, *chain(a={"waiting": 50_000.0, "slope": -100.0}))
     assert {name: each.desired_replicas for name, each in found.items()} == {"a": None, "b": 8, "c": 8}
     assert figures(found["a"].detail) == [50_000, 1000]

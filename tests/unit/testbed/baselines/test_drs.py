@@ -152,13 +152,13 @@ def test_fewer_replicas_follow_where_they_would_do():
     assert sizes(ONE, seen(replicas=8, busy=0.125), release_below_share=0.4) == {"op": 8}
 
 
-def test_the_correction_tells_what_the_model_does_not():
+def test_correction_covers_ignored_effects():
     # A batch takes 1.8 s, 4/3 are predicted; 2.5 - 1 = 1.5 s are allowed. 1.35 x 0.697 = 0.94 with three.
     late = seen(batch_s=1.8)
     assert sizes(ONE, late, latency=2.5) == {"op": 3}
 
 
-def test_with_rows_for_customers_only_the_correction_makes_sense_of_it():
+def test_customer_row_needs_the_correction():
     # 1/100 + 1/300 = 0.0133 s are predicted, and 2.8 s measured: 210 times as much. 210 x 0.01045 = 2.19 with three.
     late = seen(batch_s=1.8)
     assert sizes(ONE, late, latency=2.5, customer="row") == {"op": 3}
@@ -170,7 +170,7 @@ def test_observed_rates_understate_a_replica():
     assert sizes(ONE, seen(), latency=10.0, rates="observed") == {"op": 2}
 
 
-def test_a_slow_operator_is_found_behind_the_source_at_which_rows_wait():
+def test_slow_operator_downstream_of_a_backlog_is_found():
     # b does 143 rows/s at its limit with 2 replicas; 340 are offered: a = 4.76. Nothing is given up meanwhile.
     source = seen("a", 9, 143.0, busy=0.38, offered=340.0, backlog=1e6)
     wanted = sizes(CHAIN, source, seen("b", 2, 143.0, busy=1.0), latency=100.0)
@@ -189,7 +189,7 @@ def test_a_workflow_that_cannot_keep_up_leaves_the_others_alone():
 # What is missing
 
 
-def test_one_operator_that_is_not_seen_keeps_all_as_they_are():
+def test_one_missing_operator_blocks_all():
     gone = MissingReading(operator="b", code="metrics-missing")
     found = analyses(CHAIN, seen("a", 8, busy=0.1), missing_readings=(gone,))["a"]
     assert (found.verdict, found.reason) == (Verdict.SAME, Reason.METRICS_MISSING)

@@ -52,7 +52,7 @@ def test_a_join_gets_what_both_sides_hand_on():
     assert figures(found["sink"].detail)[0] == 10_667
 
 
-def test_what_an_operator_hands_on_is_seen_at_its_consumers_where_it_does_not_tell():
+def test_selectivity_is_derived_from_consumers():
     # persons: 20 k offered to the filter for 20 k rows: 1. The join was offered 50 k for the 40 k + 50 k rows of both
     # that feed it: 5/9 each, so (30 k + 10 k) x 5/9 = 22,222 come to it, 4.4 replicas of 5 k. The sink was offered 5 k
     # for the 15 k rows of the join: a third, as it reports above.
@@ -91,7 +91,7 @@ def test_a_backlog_is_not_looked_at_unless_there_is_a_time_for_it():
     assert sizes(CHAIN, *readings, settings=draining) == {"source": 6, "map": 4, "sink": 2}
 
 
-def test_an_operator_before_which_rows_pile_up_is_sized_for_what_is_offered_to_it():
+def test_operator_with_backlog_is_sized_for_its_input():
     # Upstream is idle by now, and 5,000 rows of it wait in the topic, more than 2 x 2 s x 400 rows/s bring.
     pair = workflow(op("a"), op("b", "a"))
     a = seen("a", 1, 10.0, busy=0.1, offered=10.0, output_rows_per_s=10.0)
@@ -104,7 +104,7 @@ def test_an_operator_before_which_rows_pile_up_is_sized_for_what_is_offered_to_i
 # What is not known
 
 
-def test_without_the_figures_of_one_operator_nothing_changes_at_any():
+def test_missing_metrics_of_one_operator_block_all():
     source, map_, _ = chain()
     found = analyses(CHAIN, source, map_, missing_readings=(MissingReading(operator="sink", code="metrics-missing"),))
     assert {item.verdict for item in found.values()} == {Verdict.SAME, Verdict.UNKNOWN}

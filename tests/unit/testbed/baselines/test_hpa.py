@@ -59,7 +59,7 @@ def test_replicas_bring_cpu_to_its_target(replicas, cpu, wanted):
         (501.0, 1),
     ],
 )
-def test_fewer_replicas_are_no_fewer_than_were_asked_for_within_the_window(at_s, wanted):
+def test_scale_in_uses_the_highest_recent_proposal(at_s, wanted):
     found = on_cpu(8, 0.01, at_s=at_s, memo=asked_before((0.0, 8), (200.0, 5)))
     assert found.desired_replicas == wanted
     assert found.verdict is (Verdict.FEWER if wanted else Verdict.SAME)
@@ -68,7 +68,7 @@ def test_fewer_replicas_are_no_fewer_than_were_asked_for_within_the_window(at_s,
 
 
 @given(replicas=st.integers(1, 40), cpu=st.floats(0, 1), target=st.floats(0.05, 1))
-def test_what_is_asked_for_would_bring_the_figure_to_its_target_or_below(replicas, cpu, target):
+def test_proposal_brings_the_metric_to_its_target(replicas, cpu, target):
     wanted = on_cpu(replicas, cpu, memo=LONG_AGO, cpu_target_share=target, max_step_up=1000).desired_replicas
     assert wanted >= 1
     assert wanted * target >= replicas * cpu - 1e-6
@@ -78,7 +78,7 @@ def test_what_is_asked_for_would_bring_the_figure_to_its_target_or_below(replica
 # The window as a memo
 
 
-def test_the_first_step_stands_beside_what_runs():
+def test_first_step_counts_the_present_replicas():
     # A controller that begins again takes nothing down by one sample.
     first = on_cpu(5, 0.1)
     assert first.verdict is Verdict.SAME
@@ -90,7 +90,7 @@ def test_the_first_step_stands_beside_what_runs():
 
 
 @pytest.mark.parametrize("name", ["hpa-cpu", "hpa-varga"])
-def test_what_is_seen_while_cooling_is_remembered_unless_told_otherwise(name):
+def test_samples_during_cooldown_are_kept_by_default(name):
     change = Order(at_s=900.0, placement=tuple(placed(5)), downtime_s=10.0)
     knowledge = known(orders={"op": (change,)})
     seen = reading(placed(5), cpu_share=1.0, busy_share=1.0)
@@ -125,7 +125,7 @@ def test_the_worse_of_utilisation_and_lag_change_counts(slope, wanted):
     assert varga(workflow(op()), lagging(7, slope, busy_share=0.9)) == {"op": wanted}
 
 
-def test_growth_counts_from_a_share_of_the_throughput_or_from_so_many_rows():
+def test_growth_threshold_is_a_share_or_a_rate():
     idle = {"busy_share": 0.1}  # 1 of 7 by utilisation
     one = workflow(op())
     # 1.01 x 7 = 7.07 and 1.0101 x 7 = 7.07: both ask for 8, where they count.
@@ -142,7 +142,7 @@ CALM = {"busy_share": 0.35, "throughput": 1000.0}
 """3 of 6 replicas by utilisation."""
 
 
-def test_on_flink_the_bottleneck_answers_for_the_lag_before_the_source():
+def test_on_flink_the_bottleneck_gets_the_lag_of_the_source():
     # b's buffers are full, so a does not take its rows: 500 rows/s more wait each second.
     found = varga(
         CHAIN,
@@ -153,7 +153,7 @@ def test_on_flink_the_bottleneck_answers_for_the_lag_before_the_source():
     assert found == {"a": 3, "b": 9, "c": 3}
 
 
-def test_on_spark_each_answers_for_the_lag_before_itself():
+def test_on_spark_each_operator_gets_its_own_lag():
     # Kafka takes a's rows, whatever b does: 500 rows/s more wait before each of them.
     found = varga(
         CHAIN,

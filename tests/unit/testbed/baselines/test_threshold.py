@@ -29,7 +29,7 @@ def test_thresholds_are_exclusive_and_the_map_chooses(cpu, change):
     assert plan("thr-nlaware", ("hub", "near"), cpu_share=cpu).change == change
 
 
-def test_time_in_batches_stands_for_an_unmeasured_cpu():
+def test_time_in_batches_replaces_unmeasured_cpu():
     result = plan("thr-nlaware", ("hub",), cpu_share=None, busy_share=0.95)
     assert result.change == Change(add=("near",))
     assert figures(result.detail)[0] == 95

@@ -20,20 +20,20 @@ def on(*nodes: str) -> ClusterState:
     return ClusterState(nodes={name: Node(name=name) for name in NODES}, placements={"op": nodes})
 
 
-def test_a_replica_that_gets_no_work_while_rows_wait_is_given_up() -> None:
+def test_idle_replica_is_removed_during_a_backlog() -> None:
     seen = replace(stream(350, backlog=15000), saturated_share=1.0)
     _, plan = decide(seen, knowledge=known(orders={"op": (given_up(("hub", "near")),)}), cluster=on("hub", "near"))
     assert (plan.reason, plan.placement) == (Reason.IDLE_REPLICA, ("hub",))
     assert plan.detail == details.idle(["near"])
 
 
-def test_where_no_rows_wait_bills_decide_on_a_replica_without_work() -> None:
+def test_without_backlog_costs_decide_on_an_idle_replica() -> None:
     orders = {"op": (given_up(("hub", "near")),)}
     _, plan = decide(stream(60), knowledge=known(orders=orders), cluster=on("hub", "near"))
     assert (plan.reason, plan.placement) == (Reason.UNDERUSED, ("hub",))
 
 
-def test_an_order_that_still_may_settle_is_waited_for() -> None:
+def test_unsettled_order_is_waited_for() -> None:
     pending = Order(placement=("hub", "near"), at_s=1100.0)
     seen = replace(stream(350, backlog=15000), saturated_share=1.0)
     _, plan = decide(seen, knowledge=known(orders={"op": (pending,)}), cluster=on("hub", "near"))
@@ -41,7 +41,7 @@ def test_an_order_that_still_may_settle_is_waited_for() -> None:
 
 
 @pytest.mark.parametrize(("ago_s", "reason"), [(600.0, Reason.AT_MAX_REPLICAS), (4000.0, Reason.OVERLOADED)])
-def test_a_replica_that_got_no_work_is_not_added_again_within_the_hour(ago_s: float, reason: Reason) -> None:
+def test_idle_replica_is_not_added_again_within_an_hour(ago_s: float, reason: Reason) -> None:
     seen = stream(350, backlog=15000)
     gone = Order(
         placement=("hub",), at_s=seen.at_s - ago_s, before=2, reason="IdleReplica", downtime_s=10.0, settled_at_s=1.0

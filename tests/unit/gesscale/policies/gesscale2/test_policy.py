@@ -25,14 +25,14 @@ def test_a_burst_is_met_in_one_step_on_the_nearest_nodes() -> None:
     assert {"hub", "near", "mid", "far"} <= set(plan.placement)
 
 
-def test_what_is_too_much_goes_in_one_step_and_the_farthest_first() -> None:
+def test_superfluous_replicas_are_removed_in_one_step_farthest_first() -> None:
     analysis, plan = decide(stream(80, ("edge", "far", "hub", "mid", "near")))
     assert analysis.verdict is Verdict.FEWER
     assert plan.reason is Reason.UNDERUSED
     assert plan.placement == ("hub",)
 
 
-def test_a_decision_says_the_bill_of_each_number_of_replicas() -> None:
+def test_decision_has_the_cost_of_each_number_of_replicas() -> None:
     _, plan = decide(stream(150, ("hub", "near")))
     assert [cost.replicas for cost in plan.costs] == [1, 2, 3, 4, 5]
     assert min(plan.costs, key=lambda cost: cost.total).replicas == 2
@@ -52,7 +52,7 @@ def test_the_mst_is_predicted_with_an_interval_that_shrinks_with_evidence() -> N
     assert plan.mst.mid > 3 * few.mst.mid  # four replicas and more
 
 
-def test_a_late_minute_that_is_worth_more_keeps_replicas() -> None:
+def test_higher_late_minute_price_keeps_replicas() -> None:
     # Two replicas too many, and a change stops the job for two minutes: what that is worth decides.
     placement = ("edge", "far", "hub", "mid", "near")
     knowledge = known(orders={"op": (Order(placement=placement, at_s=1.0, downtime_s=130.0),)})
@@ -62,7 +62,7 @@ def test_a_late_minute_that_is_worth_more_keeps_replicas() -> None:
     assert kept[0] < kept[-1] == 5
 
 
-def test_where_a_change_stops_the_job_fewer_are_made() -> None:
+def test_fewer_changes_if_they_stop_the_job() -> None:
     # Two replicas are paid that 280 rows/s do not need; a stop of five minutes makes rows late for more than they cost.
     placement = ("edge", "far", "hub", "mid", "near")
     costly = Order(placement=placement, at_s=1.0, downtime_s=300.0, settled_at_s=301.0)
@@ -71,7 +71,7 @@ def test_where_a_change_stops_the_job_fewer_are_made() -> None:
     assert decide(seen, knowledge=known(orders={"op": (costly,)}))[1].change is None
 
 
-def test_it_remembers_what_it_learned() -> None:
+def test_memo_keeps_the_learned_state() -> None:
     first, _ = decide(stream(150, ("hub", "near")))
     memo = Gesscale2Memo.model_validate_json(first.memo)
     assert memo.law.law() is not None
@@ -102,14 +102,14 @@ def test_a_clock_that_jumps_removes_no_replica(jump_s: float) -> None:
 
 
 @pytest.mark.parametrize("slo_s", [0.001, 5.0, 10.0])
-def test_an_objective_shorter_than_a_batch_keeps_what_carries_the_load(slo_s: float) -> None:
+def test_objective_shorter_than_a_batch_keeps_sufficient_replicas(slo_s: float) -> None:
     # A batch is 10 s long, so every row is late, however many replicas there are; 150 rows/s still need two.
     _, plan = decide(stream(150, ("hub", "near")), slo=slo_s)
     assert len(plan.placement) >= 2
     assert all(math.isfinite(cost.total) for cost in plan.costs)
 
 
-def test_a_load_beyond_all_replicas_takes_all_and_says_so() -> None:
+def test_load_beyond_capacity_takes_all_replicas() -> None:
     _, plan = decide(stream(5000, backlog=100_000))
     assert plan.placement == tuple(sorted(NODES))
     _, plan = decide(stream(5000, tuple(sorted(NODES)), backlog=100_000))
@@ -120,7 +120,7 @@ def test_a_load_beyond_all_replicas_takes_all_and_says_so() -> None:
 # When nothing changes
 
 
-def test_an_overload_without_any_room_says_what_lacks() -> None:
+def test_overload_without_room_has_the_reason() -> None:
     # 600 rows/s on five replicas of 100 each, and no more are allowed; or on two where no other node is fit.
     analysis, plan = decide(stream(600, NODES, backlog=15000))
     assert (analysis.verdict, plan.reason, plan.change) == (Verdict.MORE, Reason.AT_MAX_REPLICAS, None)
@@ -150,7 +150,7 @@ def test_a_stale_map_removes_nothing_and_may_add() -> None:
     assert len(plan.placement) > 1
 
 
-def test_while_a_change_is_under_way_nothing_changes_but_it_learns() -> None:
+def test_learns_during_a_change_without_planning() -> None:
     pending = known(orders={"op": (Order(placement=("hub", "near"), at_s=1100.0),)})
     analysis, plan = decide(stream(350, backlog=15000), knowledge=pending)
     assert plan.change is None
@@ -161,7 +161,7 @@ def test_while_a_change_is_under_way_nothing_changes_but_it_learns() -> None:
 # In the simulator
 
 
-def test_a_load_above_the_capacity_may_wait_where_that_is_cheaper() -> None:
+def test_backlog_is_accepted_if_cheaper() -> None:
     # 104 of 100 rows/s: after ten minutes 24 s of rows wait, so no second replica is worth its time yet.
     _, plan = decide(stream(104, minutes=8))
     assert plan.change is None
@@ -186,7 +186,7 @@ def cost(policy: str, workload: str, engine: str) -> float:
 
 
 @pytest.mark.parametrize("engine", ["spark", "flink"])
-def test_its_bill_is_below_that_of_every_rival(engine: str) -> None:
+def test_cost_is_below_that_of_all_rivals(engine: str) -> None:
     # A load that jumps, on seeds that nothing was tuned on; the margin of the league is larger.
     own = cost("gesscale2", "steps", engine)
     assert own < min(cost(rival, "steps", engine) for rival in ("gesscale", "ds2"))

@@ -25,7 +25,7 @@ def both(first: OperatorReading, second: OperatorReading) -> dict[str, Plan]:
     return dict(plans)
 
 
-def test_an_operator_is_ready_for_what_the_one_before_it_will_hand_on() -> None:
+def test_load_grows_with_the_output_of_upstream_operators() -> None:
     # The first one does 100 of 350 rows/s, so the second one sees 100 and is calm. When the first does 350 and more,
     # three times as much comes: both grow in one step.
     plans = both(stream(350, backlog=15000), stream(100, ("hub", "near")))
@@ -63,7 +63,7 @@ def side_by_side(
     return plans, {name: set(plan.placement) - {"hub"} for name, plan in plans.items()}
 
 
-def test_a_scarce_node_goes_where_the_bill_falls_most() -> None:
+def test_scarce_node_goes_to_the_largest_saving() -> None:
     # Each replica does 100 rows/s. One operator is offered 350, the other 120, and two nodes can take one replica each.
     # Alone, each would take one at least.
     free = ("near", "mid")

@@ -58,7 +58,7 @@ def test_the_fewest_that_carry_and_recover(workers, rate, wanted, recovery_s, fa
     assert figures(text)[2:] == {0: [], 2: [1, 2], 3: [1, 2, 3, 600]}[len(failed)]
 
 
-def test_a_present_number_stays_although_it_will_not_last_the_forecast():
+def test_present_number_needs_no_long_forecast():
     # From 500 to 700 rows/s in 500 s: 3 have recovered by then (231 s). A new number must carry the 700.
     growing = later(500, 700, at=500)
     assert choose(situation(3, forecast=growing), RULES).workers == 3
@@ -66,7 +66,7 @@ def test_a_present_number_stays_although_it_will_not_last_the_forecast():
     assert choose(situation(5, forecast=growing), RULES).failed[-1] == (3, Check.FORECAST)
 
 
-def test_what_overloads_it_while_it_recovers_fails_it():
+def test_forecast_during_recovery_is_checked():
     # A peak of 650 for ten seconds from 100 s on; 3 would still have recovered within 600 s.
     peak = np.full(900, 500.0)
     peak[100:110] = 650.0
@@ -84,7 +84,7 @@ def test_nothing_is_removed_while_it_lags():
     assert choose(situation(5, backlog_rows=2000.0), RULES).workers == 5
 
 
-def test_soon_after_a_change_what_lasts_a_minute_stays():
+def test_recent_change_is_kept_if_sufficient_for_a_minute():
     recent = situation(5, since_rescale_s=300.0)
     assert choose(recent, RULES).workers == 5
     assert choose(replace(recent, since_rescale_s=600.0), RULES).workers == 3
@@ -100,7 +100,7 @@ def test_soon_after_a_change_what_lasts_a_minute_stays():
     growth=st.floats(0, 3),
     since_s=st.floats(0, 1e4),
 )
-def test_it_always_chooses_within_the_limits_and_never_removes_under_overload(workers, rate, backlog, growth, since_s):
+def test_choice_is_within_limits_and_safe_under_overload(workers, rate, backlog, growth, since_s):
     seen = situation(
         workers,
         rate=rate,

@@ -18,12 +18,12 @@ def test_a_ramp_goes_on():
 @pytest.mark.parametrize(
     "series", [[], [5.0], [0.0] * 50, [7.0] * 50, [1.0, 2.0, 3.0]], ids=["none", "one", "zero", "level", "few"]
 )
-def test_what_cannot_be_fitted_is_no_error(series):
+def test_unfittable_series_is_no_error(series):
     model = fitted(np.array(series))
     assert model is None or np.isfinite(forecast(model, np.array(series), 5)).all()
 
 
-def test_a_slope_is_carried_on_but_not_its_change():
+def test_slope_is_extrapolated_but_not_its_change():
     # The change of the slope remembers nine tenths of itself: ARIMA(1,2,0), which would bend ever further.
     bend = [0.0]
     for shock in np.random.default_rng(3).normal(0, 0.1, 119):

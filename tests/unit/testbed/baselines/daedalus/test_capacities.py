@@ -13,18 +13,18 @@ def learned(before, workers, rows_per_s, at_s=0.0):
     return before.learned(workers, rows_per_s, at_s)
 
 
-def test_what_was_not_seen_is_in_proportion_to_the_newest():
+def test_unobserved_capacities_are_proportional():
     assert learned(Capacities(), 2, 200.0).up_to(4) == pytest.approx((100, 200, 300, 400))
 
 
-def test_what_was_seen_comes_before_proportion_and_is_averaged_half_and_half():
+def test_observed_capacities_are_averaged():
     known = learned(learned(Capacities(), 2, 200.0), 4, 340.0)  # 85 each
     assert known.up_to(5) == pytest.approx((85, 200, 255, 340, 425))
     assert learned(known, 2, 180.0).up_to(2)[1] == pytest.approx(190)  # (200 + 180) / 2
     assert learned(learned(known, 2, 180.0), 2, 170.0).up_to(2)[1] == pytest.approx(180)  # (190 + 170) / 2
 
 
-def test_where_a_capacity_has_drifted_all_that_was_seen_before_is_forgotten():
+def test_drift_drops_all_observed_capacities():
     known = learned(learned(Capacities(), 2, 200.0), 4, 400.0)
     slower = learned(known, 4, 300.0)  # a quarter less
     assert slower.observed == {4: ObservedRate(rows_per_s=300.0, at_s=0.0)}
@@ -41,7 +41,7 @@ def test_more_workers_never_do_less():
 
 
 @given(st.lists(st.tuples(st.integers(1, 18), st.floats(1.0, 1e6)), min_size=1, max_size=20))
-def test_capacities_never_fall_and_are_within_what_was_found(found):
+def test_capacities_are_monotonic_and_bounded(found):
     known = Capacities()
     for at_s, (workers, rows_per_s) in enumerate(found):
         known = learned(known, workers, rows_per_s, float(at_s))

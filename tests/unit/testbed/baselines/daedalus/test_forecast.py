@@ -40,7 +40,7 @@ def test_wape_is_of_the_last_forecast_against_what_came(ahead, wape):
     assert updated(forecaster(*ahead), history(*[100] * 30)).wape == pytest.approx(wape)
 
 
-def test_a_forecast_that_was_good_is_followed_by_arima_and_a_poor_one_by_a_line():
+def test_good_forecast_uses_arima_and_poor_one_a_trend():
     past = history(*range(100, 130))
     good = updated(forecaster(128, 129), past)
     ahead, name = good.forecast(past, 3000.0, RULES)
@@ -53,7 +53,7 @@ def test_a_forecast_that_was_good_is_followed_by_arima_and_a_poor_one_by_a_line(
     assert (ahead[0], ahead[29], ahead[30], ahead[-1]) == pytest.approx((130, 130, 131, 159))
 
 
-def test_without_a_forecast_to_judge_a_line_stands_in():
+def test_trend_is_used_without_a_forecast():
     past = history(50, 40, 30)
     first = updated(Forecaster(), past)
     assert (first.model, first.wape) == (None, None)

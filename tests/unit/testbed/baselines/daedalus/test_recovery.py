@@ -22,11 +22,11 @@ REPLAYED = 100_000.0
         (10_000, 0, math.inf),
     ],
 )
-def test_the_specification_s_vectors(capacity, lag, expected):
+def test_known_vectors(capacity, lag, expected):
     assert predicted_recovery_s(capacity, REPLAYED + lag, FORECAST, 30.0) == expected
 
 
-def test_a_workload_that_outgrows_the_capacity_for_a_while_takes_back_what_was_won():
+def test_load_above_capacity_delays_recovery():
     # 30 s down: 300 rows. Ten seconds at +10, then ten at -10, then +20 for good: 300 more in the 16th second of these.
     forecast = np.concatenate((np.full(30, 10.0), np.full(10, 10.0), np.full(10, 30.0), np.zeros(850)))
     assert predicted_recovery_s(20.0, 0.0, forecast, 30.0) == 66

@@ -24,7 +24,7 @@ SPEC = ((0.2, 5000.0), (0.4, 9000.0), (0.6, 13000.0), (0.8, 17000.0))
 """On y = 1000 + 20000 x (specification, section 9)."""
 
 
-def test_the_specification_s_vector():
+def test_known_vector():
     found = line(*SPEC)
     assert found.slope == pytest.approx(20_000)
     assert found.rate_at(0.0) == pytest.approx(1000)
@@ -32,7 +32,7 @@ def test_the_specification_s_vector():
     assert job_capacity({"a": found}, {"a": worker(*SPEC[-1])}, 1) == pytest.approx(21_000)
 
 
-def test_a_line_promises_no_less_than_is_done_and_no_more_than_half_above_the_ratio():
+def test_regression_is_limited_to_a_plausible_range():
     falling = line((0.2, 9000.0), (0.8, 3000.0))
     assert job_capacity({"a": falling}, {"a": worker(0.8, 3000.0)}, 1) == pytest.approx(3000)
     steep = line((0.4, 100.0), (0.8, 8000.0))  # at 100 %: 8000 + 0.2 x 19750 = 11,950; 1.5 x 4000 / 0.8 = 7500
@@ -47,7 +47,7 @@ def test_proportional_skew_is_seen_at_every_load(load):
     assert job_capacity({}, window, 3) == pytest.approx(24_000)
 
 
-def test_only_workers_of_the_placement_that_did_something_tell():
+def test_only_working_replicas_of_the_placement_count():
     by_node = {
         "hub": worker(0.5, 100.0),
         "near": worker(0.0, 0.0),

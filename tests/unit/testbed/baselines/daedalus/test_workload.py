@@ -40,14 +40,14 @@ def test_whole_bins_between_the_batches_are_known():
     assert found == History(until_s=1080.0, offered_rows=3500.0, rows_per_s=(50.0, 50.0))
 
 
-def test_a_time_of_which_nothing_was_told_has_the_mean_rate():
+def test_gap_is_filled_with_the_mean_rate():
     first = extend(None, steady(990, 1080, 50.0))
     # 4500 rows by 1080 s and 9900 by 1260 s: 30/s in between, although no batch tells of it.
     later = extend(first, steady(1260, 1290, 70.0, start=9900.0))
     assert later.rows_per_s[3:] == pytest.approx((30,) * 6 + (70,))
 
 
-def test_while_it_idles_nothing_comes():
+def test_idle_time_has_no_load():
     first = extend(None, steady(990, 1080, 50.0))
     idle = idled(first, 1170.0)
     assert (idle.until_s, idle.rows_per_s) == (1170.0, (50.0, 50.0, 50.0, 0.0, 0.0, 0.0))

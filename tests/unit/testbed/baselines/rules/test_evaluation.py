@@ -79,7 +79,7 @@ def test_a_condition_must_hold_in_every_reading_of_its_time(values, state):
     assert trigger_state(ABOVE_300_FOR_30_S, reported(*values), 30.0, read()) is state
 
 
-def test_readings_must_speak_for_seven_tenths_of_the_time():
+def test_readings_must_cover_seven_tenths_of_the_time():
     # 30 s: 5 readings of 5 s are 25 s, 4 are 20 s, less than 21 s.
     every = reported(*[400] * 8)
     four = (every[0], *every[3:6], every[7])  # at 0, 15, 20, 25 and 35 s: that at 0 is outside
@@ -92,7 +92,7 @@ def test_readings_must_speak_for_seven_tenths_of_the_time():
     values=st.lists(st.sampled_from([200.0, 300.0, 301.0, 900.0]), min_size=1, max_size=40),
     every_s=st.sampled_from([1.0, 5.0, 10.0]),
 )
-def test_it_fires_exactly_where_all_young_readings_hold_and_there_are_enough(values, every_s):
+def test_trigger_fires_if_all_readings_of_the_window_hold(values, every_s):
     samples = reported(*values, every_s=every_s)
     now_s = samples[-1].at_s
     state = trigger_state(ABOVE_300_FOR_30_S, samples, now_s, read())
@@ -106,7 +106,7 @@ def test_it_fires_exactly_where_all_young_readings_hold_and_there_are_enough(val
 # Conditions
 
 
-def test_all_triggers_must_fire_and_one_that_is_unknown_leaves_all_unknown():
+def test_all_triggers_must_fire_and_unknown_dominates():
     both = rule(
         when=[{"metric": "queue-length", "above": 300, "for": "30s"}, {"metric": "cpu", "above": 80, "for": "10s"}]
     )
@@ -138,7 +138,7 @@ def test_all_triggers_must_fire_and_one_that_is_unknown_leaves_all_unknown():
     ],
 )
 @pytest.mark.parametrize("action", ["scale-out", "scale-in"])
-def test_a_guard_is_closed_for_so_long_after_an_action_of_its_kind(since, done_s, phase, action):
+def test_guard_is_closed_after_an_action_of_its_kind(since, done_s, phase, action):
     guarded = rule(action=action, unless=[{"since": since, "within": "5m"}])
     finding = found(guarded, at=context(done_s=done_s)).findings[0]
     assert finding.phase is phase
@@ -147,7 +147,7 @@ def test_a_guard_is_closed_for_so_long_after_an_action_of_its_kind(since, done_s
         assert since in finding.text
 
 
-def test_a_guard_delays_a_rule_that_goes_on_to_hold_and_in_mode_edge_forgets_it():
+def test_guard_delays_a_rule_and_drops_it_in_mode_edge():
     guarded = rule(unless=[{"since": "scale-out", "within": "5m"}])
     for mode, later in (("rearm", 5), ("edge", None)):
         closed = found(guarded, at=context(done_s={ScalingAction.OUT: 900.0}), mode=mode)
@@ -183,7 +183,7 @@ def test_bounds_block_or_cut_short(changes, replicas, block, clamp):
 # Which rule counts
 
 
-def test_to_add_comes_before_to_remove():
+def test_scale_out_takes_precedence():
     evaluation = found(rule(action="scale-in", by={"absolute": 3}), rule(name="out"))
     assert wanted(evaluation) == 5
     assert evaluation.acting.rule.name == "out"

@@ -72,7 +72,7 @@ def test_what_cannot_be_is_refused_by_its_place(changes, place):
         ("busy", "percent", 90),
     ],
 )
-def test_thresholds_are_told_in_the_metrics_own_unit(metric, unit, threshold):
+def test_thresholds_are_in_the_unit_of_the_metric(metric, unit, threshold):
     made = RuleTrigger.model_validate({"metric": metric, "above": 90, "unit": unit, "for": 5})
     assert made.threshold == pytest.approx(threshold)
 

@@ -94,13 +94,13 @@ class Trajectory:
 # Windows
 
 
-def test_batches_are_reports_so_that_times_shorter_than_a_period_work():
+def test_batches_are_reports_within_a_period():
     found = Trajectory(policy(OUT)).step(seen(450.0, 1000.0))
     assert (found.verdict, found.reason, found.desired_replicas) == (Verdict.MORE, Reason.OVERLOADED, 2)
     assert figures(found.detail) == [450, 300, 30, 2]
 
 
-def test_what_is_told_once_a_step_needs_as_many_steps():
+def test_metrics_of_steps_need_several_steps():
     hot = {**OUT, "when": [{"metric": "cpu", "above": 80, "for": "2m"}]}
     trajectory = Trajectory(policy(hot))
     found = [trajectory.step(seen(0.0, 1000.0 + 60 * step, cpu_share=0.9)) for step in range(3)]
@@ -108,7 +108,7 @@ def test_what_is_told_once_a_step_needs_as_many_steps():
     assert found[0].reason is Reason.METRICS_MISSING
 
 
-def test_who_idles_is_scaled_in_and_on():
+def test_idle_operator_is_scaled_in_repeatedly():
     trajectory = Trajectory(policy(BACK))
     night = {"throughput_rows_per_s": 0.0, "busy_share": 0.0, "input_rows_per_s": 0.0}
     evening = seen(0.0, 1000.0, replicas=4)
@@ -145,7 +145,7 @@ def test_a_guard_counts_from_when_the_change_was_complete():
     assert trajectory.memo().done_s == {ScalingAction.OUT: 1025.0}
 
 
-def test_a_guard_looks_at_the_kind_of_the_last_change_whoever_ordered_it():
+def test_guard_checks_the_kind_of_the_last_change():
     guarded = {**BACK, "unless": [{"since": "scale-out", "within": "10m"}]}
     trajectory = Trajectory(policy(guarded))
     trajectory.step(seen(100.0, 1000.0, replicas=2))
@@ -161,7 +161,7 @@ def test_a_guard_looks_at_the_kind_of_the_last_change_whoever_ordered_it():
 
 
 @pytest.mark.parametrize("memo", ["", "{", "[]", '{"policy": "ds2", "at_s": 1}', "later"])
-def test_a_memo_that_cannot_be_used_is_as_none_and_takes_nothing_away(memo):
+def test_unusable_memo_counts_as_missing(memo):
     guarded = {**BACK, "unless": [{"since": "scale-out", "within": "10m"}]}
     trajectory = Trajectory(policy(guarded))
     if memo == "later":  # the clock was set back

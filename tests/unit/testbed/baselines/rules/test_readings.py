@@ -44,7 +44,7 @@ def reported(metric: Metric, item: OperatorReading) -> list[tuple[float, float]]
     return [(report.at_s, report.value) for report in reports(metric, item, GAP_S)]
 
 
-def test_every_batch_tells_how_many_rows_wait():
+def test_every_batch_reports_its_backlog():
     item = seen(batch(1, 980.0, 100.0), batch(2, 990.0, 300.0))
     assert reported(Metric.QUEUE_LENGTH, item) == [(980.0, 100.0), (990.0, 300.0)]
     # At 20 rows/s those are 5 s and 15 s; a row that comes waits as long, and then for a batch of 4 s.
@@ -78,7 +78,7 @@ def test_what_is_missing_or_no_number_is_left_out(backlog, offered, queue, lag):
     assert is_reported(Metric.LATENCY, item) == lag
 
 
-def test_who_idles_goes_on_telling_what_the_newest_batch_has_left():
+def test_idle_operator_reports_the_last_backlog():
     idle = replace(seen(batch(1, 500.0, 0.0)), throughput_rows_per_s=0.0, busy_share=0.0, input_rows_per_s=0.0)
     for metric in BATCH_METRICS:
         assert reported(metric, idle)[-1] == (1000.0, 0.0)
@@ -94,7 +94,7 @@ def at_s(samples: tuple[MetricSample, ...]) -> list[float]:
     return [sample.at_s for sample in samples]
 
 
-def test_a_report_speaks_for_the_time_since_the_one_before_as_far_as_it_reaches():
+def test_report_covers_the_time_since_the_last_one():
     samples = appended((), at_instants(5, 10, 20, 22), max_gap_s=60)
     assert [sample.covers_s for sample in samples] == [0, 5, 5, 2]
 

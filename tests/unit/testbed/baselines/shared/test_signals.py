@@ -61,7 +61,7 @@ def test_the_growth_of_the_lag_is_signed(backlogs, slope):
         ((0, 400, 300), 35.0),  # 400, then 300 again, in 20 s
     ],
 )
-def test_taken_for_a_counter_a_lag_that_falls_grows(backlogs, rate):
+def test_counter_mode_counts_a_falling_lag_as_growth(backlogs, rate):
     assert lag_increase_rows_per_s(growing(*backlogs), 60.0) == pytest.approx(rate)
     assert lag_increase_rows_per_s(growing(backlogs[0]), 60.0) is None
 

@@ -67,7 +67,7 @@ def changed(at_s, name="op", downtime_s=10.0) -> Knowledge:
 # Analyze
 
 
-def test_a_wish_becomes_a_verdict():
+def test_proposal_becomes_a_verdict():
     more, fewer = analysis(wishing(op=4)), analysis(wishing(op=1))
     assert (more.verdict, more.reason, more.desired_replicas) == (Verdict.MORE, Reason.OVERLOADED, 4)
     assert (fewer.verdict, fewer.reason, fewer.desired_replicas) == (Verdict.FEWER, Reason.UNDERUSED, 1)
@@ -76,7 +76,7 @@ def test_a_wish_becomes_a_verdict():
 
 
 @pytest.mark.parametrize("proposal", [2, None])
-def test_a_wish_for_what_is_there_changes_nothing_and_says_why(proposal):
+def test_proposal_of_the_present_number_changes_nothing(proposal):
     same = analysis(wishing(op=proposal))
     assert (same.verdict, same.reason, same.desired_replicas) == (Verdict.SAME, Reason.DRAINING_BACKLOG, proposal)
 
@@ -94,7 +94,7 @@ def test_nothing_changes_during_the_cool_down(since_s, verdict):
         assert (found.desired_replicas, found.memo) == (4, "{}")
 
 
-def test_who_does_not_sample_while_cooling_is_not_asked_and_keeps_its_memo():
+def test_no_samples_during_cooldown_keeps_the_memo():
     given = SizingSettings(samples_during_cooldown=False)
     found = analysis(wishing(given=given, op=4), knowledge=changed(900.0))
     assert (found.verdict, found.reason, found.memo) == (Verdict.SAME, Reason.COOLING_DOWN, None)
@@ -146,7 +146,7 @@ def test_without_a_node_everything_stays():
 @pytest.mark.parametrize(
     ("live", "change"), [(("far", "hub", "near"), None), (("hub", "near"), None), (("hub",), Change(add=("near",)))]
 )
-def test_the_number_counts_from_where_the_replicas_are_by_now(live, change):
+def test_target_is_applied_to_the_live_placement(live, change):
     # The newest batch of a query that idles ran on hub alone.
     policy = wishing(op=2)
     analyses = policy.analyze(observe(reading(("hub",), throughput=0.0)), known())

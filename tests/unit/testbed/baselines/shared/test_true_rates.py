@@ -29,12 +29,12 @@ def test_a_true_rate_is_what_one_replica_would_do_if_it_were_never_idle():
     assert true_rate_per_replica(busy) == pytest.approx(100.0)
 
 
-def test_an_operator_that_tells_its_output_is_believed():
+def test_reported_output_is_used():
     readings = by_name(seen("a", offered=100.0, output_rows_per_s=250.0), seen("b", offered=999.0))
     assert selectivity("a", CHAIN, readings) == 2.5
 
 
-def test_else_its_consumers_tell():
+def test_output_is_derived_from_consumers():
     silent = by_name(seen("a", offered=100.0), seen("b", offered=40.0))
     assert selectivity("a", CHAIN, silent) == pytest.approx(0.4)
     assert selectivity("c", CHAIN, silent) == 1.0  # a sink that was not seen
@@ -43,7 +43,7 @@ def test_else_its_consumers_tell():
     assert selectivity("a", FORK, forked) == pytest.approx(0.7)
 
 
-def test_an_operator_of_which_nothing_is_known_hands_on_what_it_reads():
+def test_unknown_selectivity_is_one():
     assert selectivity("a", CHAIN, {}) == 1.0
     assert selectivity("a", CHAIN, by_name(seen("a", offered=0.0, throughput=0.0))) == 1.0
     untold = by_name(seen("a", offered=100.0), replace(seen("b", offered=1.0), input_rows_per_s=None))

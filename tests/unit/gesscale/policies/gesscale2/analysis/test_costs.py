@@ -69,7 +69,7 @@ def test_lateness_that_is_allowed_is_used() -> None:
     assert waiting[1].total > waiting[2].total
 
 
-def test_what_follows_does_not_know_which_course_comes() -> None:
+def test_rollout_does_not_foresee_the_scenario() -> None:
     # 15 rows/s that stay, and 15 rows/s that end after two minutes: alone, the first one wants a second replica and
     # the other one does not. While they are alike, the same is done on both: at least what each costs alone.
     stays = horizon()
@@ -88,7 +88,7 @@ def test_what_follows_does_not_know_which_course_comes() -> None:
         assert found.total == pytest.approx(found.replica_minutes + 10 * found.late_minutes + 1 * found.changes)
 
 
-def test_a_stop_costs_late_minutes_so_that_it_may_not_be_worth_it() -> None:
+def test_stop_may_cost_more_than_it_saves() -> None:
     # One replica too many for 10 minutes costs 10 replica-minutes; a stop of 120 s makes rows late for 80 s and more.
     held = horizon(
         replicas=3,
@@ -113,7 +113,7 @@ def test_a_new_replica_does_not_count_until_it_has_started() -> None:
     assert costs_of(slow, 2)[0].late_minutes > costs_of(quick, 2)[0].late_minutes
 
 
-def test_the_last_changes_tell_what_one_costs() -> None:
+def test_change_cost_is_learned_from_the_last_changes() -> None:
     def order(at_s: float, *, nodes: int, first_tasks_s: float, settled_s: float) -> Order:
         placement = tuple("abcd"[:nodes])
         return Order(placement=placement, at_s=at_s, before=2).ended(
@@ -144,7 +144,7 @@ def test_the_last_changes_tell_what_one_costs() -> None:
         (120.0, 5.0, 24),  # 6 + 3 * 24 would be 78 steps: no more than 24
     ],
 )
-def test_a_change_that_stops_the_job_has_to_pay_for_longer(stop_s: float, bucket_s: float, buckets: int) -> None:
+def test_horizon_is_longer_if_a_change_stops_the_job(stop_s: float, bucket_s: float, buckets: int) -> None:
     assert buckets_ahead(ChangeCost(stop_s=stop_s, start_s=8.0, settle_s=0.0, replica_minutes=1.0), bucket_s) == buckets
 
 
@@ -154,7 +154,7 @@ def test_a_change_that_stops_the_job_has_to_pay_for_longer(stop_s: float, bucket
     price=st.floats(1e-3, 1e6),
     stop_s=st.sampled_from([0.0, 30.0, 300.0]),
 )
-def test_bills_are_finite_and_no_part_is_negative(load: float, backlog: float, price: float, stop_s: float) -> None:
+def test_costs_are_finite_and_not_negative(load: float, backlog: float, price: float, stop_s: float) -> None:
     instants_s = np.arange(11) * 60.0
     asked = horizon(
         offered=load * instants_s[None, :],

@@ -21,7 +21,7 @@ def counted(rates: list[float], period_s: float = 60.0) -> LoadHistory:
     return history
 
 
-def test_an_even_load_goes_on() -> None:
+def test_constant_load_continues() -> None:
     history = counted([100.0] * 20)
     assert history.rates(60.0) == pytest.approx([100.0] * 20)
     assert history.forecast(60.0).rate == pytest.approx(100)
@@ -37,7 +37,7 @@ def test_a_jump_within_the_bucket_is_taken_for_the_new_level() -> None:
     assert history.forecast(60.0).rate == pytest.approx(116.67 + 0.9 * 83.33, rel=1e-2)
 
 
-def test_growth_that_goes_on_is_learned() -> None:
+def test_continued_growth_is_learned() -> None:
     history = counted([100.0 + 10 * index for index in range(40)])
     assert history.forecast(60.0).rate == pytest.approx(500, rel=0.02)
 
@@ -54,7 +54,7 @@ def test_the_history_is_bounded_and_periods_that_were_missed_are_filled() -> Non
 
 
 @given(rates=st.lists(st.floats(0, 1e6), min_size=1, max_size=40), replica=st.floats(1e-3, 1e6))
-def test_courses_are_weighted_and_never_negative(rates: list[float], replica: float) -> None:
+def test_scenarios_are_weighted_and_not_negative(rates: list[float], replica: float) -> None:
     history = counted(rates)
     after = np.arange(1.0, 13.0)
     played = scenarios(history.rates(60.0), history.forecast(60.0), after, replica)
@@ -64,7 +64,7 @@ def test_courses_are_weighted_and_never_negative(rates: list[float], replica: fl
     assert played.weights.sum() == pytest.approx(1)
 
 
-def test_what_followed_such_a_level_before_is_expected_again() -> None:
+def test_loads_after_similar_levels_are_repeated() -> None:
     # A peak of 500 every ten periods, after three of 200, 300 and 400; now it is at 300 again.
     wave = [100.0, 100, 100, 100, 100, 100, 200, 300, 400, 500] * 6 + [100.0] * 6 + [200.0, 300.0]
     history = counted(wave)

@@ -27,14 +27,14 @@ def capacity(
     return float(law.rows_per_s(*(np.array([each]) for each in placement), cap_rows, 10.0)[0])
 
 
-def test_a_single_full_batch_tells_what_one_replica_does() -> None:
+def test_one_full_batch_gives_the_rate_of_a_replica() -> None:
     # 2,400 rows take 0.5 + 0.005 * 2400 = 12.5 s, so 192 rows/s: the same batch again, whatever the shares are.
     law = LawEvidence().learned([sample(2400, 1, 0.0)]).law()
     assert law is not None
     assert capacity(law, 1, 0.0) == pytest.approx(192, rel=0.02)
 
 
-def test_the_law_finds_capacity_where_it_has_not_been() -> None:
+def test_law_extrapolates_capacity() -> None:
     evidence = LawEvidence().learned(
         sample(rows, replicas, rtt_s)
         for replicas, rtt_s in [(1, 0.0), (2, 0.02), (3, 0.1), (4, 0.1)]
@@ -63,7 +63,7 @@ def test_the_law_learns_whether_a_batch_waits_for_its_slowest_replica() -> None:
     assert capacity(law, 3.5, 0.0, 9600.0, even=2.0) == pytest.approx(392, rel=0.05)
 
 
-def test_what_is_learned_says_how_sure_it_is():
+def test_parameters_have_their_uncertainty():
     assert LawEvidence().parameters() == ()
     # Batches of two sizes on one node, exactly 0.5 s + 1 ms a row: nothing tells of distance, all the rest is told.
     sizes = [200.0, 1000.0] * 30

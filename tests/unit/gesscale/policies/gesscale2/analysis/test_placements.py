@@ -13,7 +13,7 @@ from gesscale.policies.gesscale2.analysis.placements import LEAST_GAIN, placemen
 from latency_map import LatencyMap
 
 
-def test_nodes_are_chosen_by_the_delay_that_counts() -> None:
+def test_nodes_are_chosen_by_the_learned_delay() -> None:
     # For a query that only maps the way to the driver counts: near (10 ms), mid (50), far (200).
     grown = placements(TRUE, operator(), ("hub",), ("far", "mid", "near"), weights={}, delays=delays(), trigger_s=0.1)
     assert grown.nodes == (("hub",), ("hub", "near"), ("hub", "mid", "near"), ("far", "hub", "mid", "near"))
@@ -21,7 +21,7 @@ def test_nodes_are_chosen_by_the_delay_that_counts() -> None:
     assert grown.rows_per_s[1] == pytest.approx(200 / 1.05)
 
 
-def test_the_farthest_goes_first_and_a_fast_node_stays() -> None:
+def test_farthest_is_removed_first_and_fast_node_stays() -> None:
     shrunk = placements(TRUE, operator(), ("edge", "hub", "near"), (), weights={}, delays=delays(), trigger_s=0.1)
     assert shrunk.nodes == (("hub",), ("hub", "near"), ("edge", "hub", "near"))
     # Cap 200: hub and near take 0.5 + 0.5 + 0.05 = 1.05 s; near with a weight of 9 and edge lose to hub and near.
@@ -31,7 +31,7 @@ def test_the_farthest_goes_first_and_a_fast_node_stays() -> None:
     assert fast.nodes[0] == ("near",)
 
 
-def test_a_replica_moves_to_a_better_node_only_where_it_may() -> None:
+def test_replica_moves_to_a_better_node_only_if_allowed() -> None:
     def of_one(present: str, *, moves: bool) -> tuple[str, ...]:
         free = tuple({"hub", "near", "mid"} - {present})
         return placements(
@@ -45,7 +45,7 @@ def test_a_replica_moves_to_a_better_node_only_where_it_may() -> None:
 
 
 @given(data=st.data())
-def test_of_a_query_that_maps_the_nodes_nearest_to_the_driver_are_found(data: st.DataObject) -> None:
+def test_map_query_gets_nodes_nearest_to_the_driver(data: st.DataObject) -> None:
     # Greedy removals fail here: of two far nodes neither alone gains anything when it goes.
     names = tuple(f"n{index}" for index in range(7))
     rtt_ms = np.zeros((7, 7))

@@ -54,7 +54,7 @@ def test_growth_is_one_jump() -> None:
     assert wanted(horizon([25.0] * 25), 1) == [3]
 
 
-def test_a_trough_shorter_than_what_two_stops_cost_is_waited_out() -> None:
+def test_short_trough_is_not_worth_two_stops() -> None:
     # Five minutes of 5 rows/s: one replica instead of three saves 10 replica-minutes. Two stops of 120 s make rows late
     # for 80 s each, 27 at this price.
     assert wanted(horizon([25.0] + [5.0] * 5 + [25.0] * 20), 3) == [3]
@@ -63,7 +63,7 @@ def test_a_trough_shorter_than_what_two_stops_cost_is_waited_out() -> None:
     assert wanted(horizon([25.0] + [5.0] * 29), 3) == [1]
 
 
-def test_what_is_to_come_is_not_known_before_it_comes() -> None:
+def test_table_is_non_anticipative() -> None:
     # Until the sixth minute both scenarios are equal. Alone, the first keeps three replicas and the second does not.
     short, long = [25.0] + [5.0] * 5 + [25.0] * 24, [25.0] + [5.0] * 29
     assert [wanted(horizon(each), 3) for each in (short, long)] == [[3], [1]]
@@ -71,7 +71,7 @@ def test_what_is_to_come_is_not_known_before_it_comes() -> None:
     assert one == other
 
 
-def test_who_has_too_few_or_too_many_changes_in_any_case() -> None:
+def test_counts_outside_the_limits_always_change() -> None:
     # 15 rows/s for two minutes to go: no change would pay, but 1 is below the fewest and 4 is above the most.
     soon_over = horizon([15.0] * 3, least=2, most=3)
     assert wanted(soon_over, 1)[0] >= 2
@@ -117,7 +117,7 @@ def _cost(plan: tuple[int, ...], offered: Array, deadline_rows: Array) -> float:
     ],
 )
 @pytest.mark.parametrize("replicas", [1, 2, 3])
-def test_what_is_advised_costs_little_more_than_the_best_of_all_plans(load: list[float], replicas: int) -> None:
+def test_table_costs_little_more_than_the_best_plan(load: list[float], replicas: int) -> None:
     # 3^6 plans. Rows are late from within a step, which the cost takes to go straight through each step, and backlogs
     # between those of the table cost what lies between. Where the advice were never to change, the cost of one replica
     # would be 2.4 times the best on the first load, and 1.5 times on the last one.
