@@ -132,17 +132,17 @@ def _certificate(folder: Path, tries: int = 240) -> str:
 
 def connect_when_ready(connect_: Path, tries: int = 120) -> Connection:
     """Wait until the API server answers, and return a connection."""
-    said = ""
+    cause = ""
     for _ in range(tries):
         try:
             connection = connect(connect_)
             next(connection.pages(NAMESPACES))
-        except Exception as error:  # noqa: BLE001 - it is not up yet, whatever it says
-            said = str(error)
+        except Exception as error:  # noqa: BLE001 - it is not up yet
+            cause = str(error)
             time.sleep(0.5)
         else:
             return connection
-    raise SystemExit(f"the API server did not come up: {said}")
+    raise SystemExit(f"the API server did not come up: {cause}")
 
 
 def fill(connection: Connection, world: str, batches_port: int) -> None:
@@ -243,12 +243,12 @@ def memory_mib(pid: int) -> dict[str, float]:
 
 def orders_after_change(connection: Connection, world: str, operators: int) -> dict[str, object]:
     """Change the load of every tenth operator, and return the time until their orders were decided, seconds."""
-    told = range(0, operators, round(1 / CHANGED_SHARE))
+    changed = range(0, operators, round(1 / CHANGED_SHARE))
     Batches.change = Batches.newest() + 1
-    Batches.changed = frozenset(f"operator-{index}" for index in told)
+    Batches.changed = frozenset(f"operator-{index}" for index in changed)
     began_s = time.time()
     ordered: dict[str, float] = {}
-    while len(ordered) < len(told) and time.time() < began_s + ORDERS_AWAITED_S:
+    while len(ordered) < len(changed) and time.time() < began_s + ORDERS_AWAITED_S:
         time.sleep(10.0)
         for page in connection.pages(STREAM_AUTOSCALERS, namespace=world, page_size=100):
             for item in page["items"]:
@@ -265,7 +265,7 @@ def orders_after_change(connection: Connection, world: str, operators: int) -> d
         "95th_percentile": waits[int(0.95 * len(waits))],
         "greatest": waits[-1],
     }
-    return {"changed": len(told), "ordered": len(waits), **{key: round(each, 1) for key, each in found.items()}}
+    return {"changed": len(changed), "ordered": len(waits), **{key: round(each, 1) for key, each in found.items()}}
 
 
 def deployed_environment() -> dict[str, str]:

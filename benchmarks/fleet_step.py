@@ -203,7 +203,7 @@ def main() -> None:
         first_s, next_s, changes = steps_s(fleet, policy, asked.runs, asked.budget)
         median_s = statistics.median(next_s)
         base_s = base_s or median_s
-        told: dict[str, object] = {
+        figures: dict[str, object] = {
             "first_s": round(first_s, 3),
             "next_s": [round(figure, 3) for figure in (median_s, min(next_s), max(next_s))],
             f"ratio_to_{asked.policies[0]}": round(median_s / base_s, 2),
@@ -212,9 +212,9 @@ def main() -> None:
         }
         if asked.budget is not None:
             longest = sorted(fleet.busy, key=fleet.backlog, reverse=True)[: asked.budget]
-            told["orders_of_a_step"] = len(fleet.ordered)
-            told["of_the_longest_backlogs"] = len({*fleet.ordered} & {*longest})
-        result[policy] = told
+            figures["orders_of_a_step"] = len(fleet.ordered)
+            figures["of_the_longest_backlogs"] = len({*fleet.ordered} & {*longest})
+        result[policy] = figures
     print(json.dumps(result, indent=2))
 
 

@@ -145,8 +145,8 @@ def main() -> None:
             watch(url)
             return
     words = [sys.executable, __file__, "memory"]
-    told = subprocess.run(words, capture_output=True, check=True, text=True, timeout=600).stdout
-    found = {**pages(), "resident_mib": json.loads(told)}
+    output = subprocess.run(words, capture_output=True, check=True, text=True, timeout=600).stdout
+    found = {**pages(), "resident_mib": json.loads(output)}
     print(json.dumps(found, indent=1, default=str))
 
 

@@ -24,7 +24,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from emulated.nodes import driver_document, emulated_nodes, tell
+from emulated.nodes import append_result, driver_document, emulated_nodes
 
 from gesscale.spark.warm_up import DAEMON, DAEMON_SETTING, PLUGINS_SETTING
 from testbed.cluster import processes
@@ -179,7 +179,7 @@ def rounds_on(spark: LocalSpark, rounds: int) -> Iterator[dict[str, Any]]:
 def summary(case: Mapping[str, str], rounds: list[dict[str, Any]], output: Path | None) -> None:
     """Print a case, and add it to a file."""
     medians = {name: statistics.median(each[name] for each in rounds) for name in ("gap", "full_rate_s")}
-    tell({**case, **medians, "rounds": rounds}, output)
+    append_result({**case, **medians, "rounds": rounds}, output)
 
 
 def main() -> None:

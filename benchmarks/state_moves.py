@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
-from emulated.nodes import driver_document, emulated_nodes, tell
+from emulated.nodes import append_result, driver_document, emulated_nodes
 
 ROWS_PER_S, SERVICE_S, TRIGGER_S = 80, 0.008, 2.0
 WARM_BATCHES, SHARE_BATCHES, SETTLED_BATCHES, GONE_BATCHES = 6, 8, 4, 3
@@ -239,7 +239,7 @@ def main() -> None:
         for case in cases:
             found = measured(case, spark, spark.topology.driver.address)
             (folder / f"{case.name}.over").touch()
-            tell(found, given.output)
+            append_result(found, given.output)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from emulated.nodes import driver_document, emulated_nodes, tell
+from emulated.nodes import append_result, driver_document, emulated_nodes
 
 from testbed.pipeline.replay import ReplayOptions, ReplayReader, RideRange, RideReplay
 from testbed.pipeline.schedule import split_by_speed, split_rows
@@ -172,7 +172,7 @@ def main() -> None:
     equal_s = statistics.median(each["median_s"] for each in found.get("equal:even-1", [{"median_s": float("nan")}]))
     for case, rounds in found.items():
         median_s = statistics.median(each["median_s"] for each in rounds)
-        tell(
+        append_result(
             {
                 "case": case,
                 "seconds": given.seconds,

@@ -1,4 +1,4 @@
-"""Scenes, plants and onlookers for the tests of the simulator."""
+"""Scenes, plants and observers for the tests of the simulator."""
 
 import math
 from collections.abc import Mapping
@@ -105,7 +105,7 @@ def physics_of(scene: Scene, physics: SparkPhysics | None = None) -> Mapping[str
     return dict.fromkeys(scene.workflow.operators, chosen)
 
 
-def play(
+def run_scene(
     scene: Scene, policy: str, *, seed: int = 1, physics: SparkPhysics | None = None, rules: PolicyOptions | None = None
 ) -> Notes:
     """Run a policy through a scene on Spark."""

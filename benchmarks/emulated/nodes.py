@@ -1,4 +1,4 @@
-"""What the benchmarks on emulated nodes share: nodes of their own, the batches of a driver, lines of figures."""
+"""Shared parts of the benchmarks on emulated nodes: the nodes, the batches of a driver, lines of results."""
 
 import contextlib
 import json
@@ -27,7 +27,7 @@ def written_topology(folder: Path, topology: str, delays: str) -> Topology:
 
 @contextlib.contextmanager
 def emulated_nodes(topology: str, delays: str = NEAR_AND_FAR) -> Iterator[tuple[Topology, Path]]:
-    """Have nodes, and a folder for a run, for as long as the context lasts; a SIGTERM ends it in order.
+    """Provide nodes and a folder for a run; SIGTERM ends the context in order.
 
     Parameters
     ----------
@@ -59,13 +59,13 @@ def _end(*_: object) -> None:
 
 
 def driver_document(address: str, port: int) -> dict[str, Any]:
-    """Return what a driver says of its batches; an empty document where it does not answer yet."""
+    """Return the batches of a driver; an empty document while it does not answer."""
     with contextlib.suppress(OSError), urlopen(f"http://{address}:{port}/batches", timeout=5) as answer:
         return dict(json.load(answer))
     return {}
 
 
-def tell(figures: object, output: Path | None) -> None:
+def append_result(figures: object, output: Path | None) -> None:
     """Print figures as a line of JSON, and add it to a file."""
     line = json.dumps(figures)
     sys.stdout.write(line + "\n")

@@ -135,8 +135,8 @@ def _distributions(names: Iterable[str]) -> list[importlib.metadata.Distribution
 def _needed_libraries(root: Path, files: Iterable[Path]) -> Iterator[tuple[str, Path]]:
     """Yield the shared libraries that the files need, as the dynamic linker finds them."""
     binaries = [str(file) for file in files if ".so" in file.name or _is_elf(file)]
-    said = subprocess.run(("ldd", *binaries), env=libraries(root), capture_output=True, text=True, check=False).stdout
-    for found in re.findall(r"(?:=> |\t)(/\S+) \(0x", said):
+    output = subprocess.run(("ldd", *binaries), env=libraries(root), capture_output=True, text=True, check=False).stdout
+    for found in re.findall(r"(?:=> |\t)(/\S+) \(0x", output):
         library = Path(found)
         place = library.relative_to(root.resolve()) if library.is_relative_to(root.resolve()) else library
         yield str(place).lstrip("/"), library

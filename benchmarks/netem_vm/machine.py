@@ -1,4 +1,4 @@
-"""One virtual machine with a node per name of a latency map, reached by ssh from a network of its own.
+"""One virtual machine with a node per name of a latency map, reached by ssh from a separate network.
 
 The machine's process holds that network: when it ends, for whatever reason, nothing stays behind.
 """
@@ -94,7 +94,7 @@ def running_machine(
     python
         Whether the project is to run inside.
     deadline_s
-        The machine switches itself off after so many seconds, whatever happens to this process.
+        Time after which the machine shuts down, even if this process has ended, seconds.
     """
     if len(names) > MAX_NODES:
         message = f"expected at most {MAX_NODES} nodes, got {len(names)}"
@@ -157,7 +157,7 @@ def _small_files(
 
 
 def _start(root: Path, image: Path, console: Path, memory_mib: int) -> subprocess.Popen[bytes]:
-    """Start qemu in a network and mount namespace of its own; it dies with this process.
+    """Start qemu in a separate network and mount namespace; it ends with this process.
 
     It goes before other work of this system, which would be seen as errors of its clock.
     """
@@ -199,6 +199,6 @@ def _await_answer(machine: Machine, process: subprocess.Popen[bytes]) -> None:
                 if not any(answers):
                     return
         time.sleep(0.2)
-    said = machine.console.read_text(errors="replace")[:4000] if machine.console.exists() else ""
-    message = f"the machine did not answer within {BOOT_TIMEOUT_S:g} s; its console ends:\n{said}"
+    output = machine.console.read_text(errors="replace")[:4000] if machine.console.exists() else ""
+    message = f"the machine did not answer within {BOOT_TIMEOUT_S:g} s; its console ends:\n{output}"
     raise SystemExit(message)

@@ -1,4 +1,4 @@
-"""What was asked and what was measured of each pair of nodes, over several runs."""
+"""Expected and measured round trips of each pair of nodes over several runs."""
 
 import os
 import re
@@ -115,7 +115,7 @@ def _over_runs(pairs: Sequence[PairCheck]) -> PairResult:
 
 
 def summary(results: Sequence[PairResult], runs: Sequence[Run]) -> dict[str, object]:
-    """Say in a few numbers how near the measured round trips are."""
+    """Summarise the errors of the measured round trips."""
     errors = [result.error_ms for result in results]
     loads = [load for run in runs for load in run.load]
     return {
@@ -133,5 +133,5 @@ def summary(results: Sequence[PairResult], runs: Sequence[Run]) -> dict[str, obj
 
 
 def as_document(results: Sequence[PairResult], runs: Sequence[Run]) -> dict[str, object]:
-    """Return what the JSON file says of a series of runs."""
+    """Return the JSON document of a series of runs."""
     return {"summary": summary(results, runs), "pairs": [asdict(result) for result in results]}

@@ -10,7 +10,7 @@ def markdown(document: Mapping[str, Any]) -> str:
     Parameters
     ----------
     document
-        What ``results.json`` says.
+        Content of ``results.json``.
     """
     series = {name: part for name, part in document["series"].items() if part}
     lines = [

@@ -1,7 +1,7 @@
 """The delays of a map by the kernel's netem, in a virtual machine, compared with the same map through the relay.
 
 Run ``python benchmarks/netem_vm/run.py RESULTS [--map MAP] [--runs N] [--count N]`` as root on Debian; the README
-in this directory says what it needs and does. It writes results.json, results.md and the machine's console.
+in this directory describes it. It writes results.json, results.md and the machine's console.
 """
 
 import argparse
@@ -28,7 +28,7 @@ EDGE8 = PROJECT / "testbed/topologies/edge8.csv"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
-    """What was measured and what held, each by its name; filled step by step."""
+    """Measurements and checks by name, filled step by step."""
 
     runs: dict[str, list[Run]] = field(default_factory=dict)
     findings: dict[str, dict[str, object]] = field(default_factory=dict)
@@ -54,7 +54,7 @@ def main() -> int:
             _measure(latencies, Path(folder), options, results)
         except (SystemExit, LatencyMapError, subprocess.SubprocessError) as error:
             results.findings["not finished"] = {str(error): False}
-            tell(str(error))
+            log_progress(str(error))
         finally:
             for console in Path(folder).glob("console.log"):
                 shutil.copy(console, options.results)
@@ -66,33 +66,33 @@ def main() -> int:
     }
     (options.results / "results.json").write_text(json.dumps(document, indent=2), encoding="utf-8")
     (options.results / "results.md").write_text(markdown(document), encoding="utf-8")
-    tell(f"wrote {options.results / 'results.md'}")
+    log_progress(f"wrote {options.results / 'results.md'}")
     return 0 if results.sound else 3
 
 
 def _measure(latencies: LatencyMap, scratch: Path, options: argparse.Namespace, results: Results) -> None:
     runs, count = options.runs, options.count
-    tell("booting the machine")
+    log_progress("booting the machine")
     with running_machine(
         latencies.names, scratch, PROJECT / ".cache/netem-vm", python=options.inside, deadline_s=options.deadline
     ) as machine:
         results.findings["machine"] = {"answers by ssh after s": round(machine.boot_s, 1)}
-        tell("no delays")
+        log_progress("no delays")
         undelayed = [ping_all(machine, latencies, count=count, delayed=False) for _ in range(runs)]
         results.runs["no delays"] = undelayed
-        tell("the scripts of gesscale latency-map plan")
+        log_progress("the scripts of gesscale latency-map plan")
         results.runs["netem, scripts of plan"], results.findings["scripts of plan"] = try_scripts(
             machine, latencies, scratch, runs=runs, count=count
         )
         if options.inside:
-            tell("the project itself on this kernel")
+            log_progress("the project itself on this kernel")
             checked, results.findings["the project inside"] = try_inside(machine, latencies, scratch, count=count)
             results.runs["netem, testbed up"] = [checked]
-    tell("the relay, on this system")
+    log_progress("the relay, on this system")
     results.runs["relay"] = relay_runs(latencies, scratch, runs=runs, count=count)
 
 
-def tell(text: str) -> None:
+def log_progress(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 

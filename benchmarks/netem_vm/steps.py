@@ -1,4 +1,4 @@
-"""What is tried on the machine: the scripts of ``plan``, and the project's own tests."""
+"""Steps on the machine: the scripts of ``plan``, and the project's tests."""
 
 import json
 import os
@@ -90,7 +90,7 @@ def try_inside(machine: Machine, latencies: LatencyMap, scratch: Path, *, count:
     machine.must(None, f"{python} testbed down {CLUSTER} >/dev/null")
     return read_checked(json.loads(checked.stdout), load), {
         f"{KERNEL_TEST} passes": tested.returncode == 0,
-        "it said": tested.stdout.strip().rsplit("\n", 1)[-1],
+        "result": tested.stdout.strip().rsplit("\n", 1)[-1],
     }
 
 
@@ -132,6 +132,6 @@ def call(program: str, *arguments: str, inside: Machine | None = None, codes: tu
 
 
 def _states(machine: Machine) -> dict[str, str]:
-    """Return what tc says of every node's device, less a counter, asked of the machine in one go."""
+    """Return the output of tc for every node's device without a counter, in one request."""
     reported = re.sub(r"direct_packets_stat \d+ ", "", machine.must(None, EVERY_STATE)).split("node ")[1:]
     return dict(state.split("\n", 1) for state in reported)

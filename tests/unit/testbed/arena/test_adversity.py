@@ -1,4 +1,4 @@
-"""The bundled experiment of adverse conditions: each is what its name says, and some do what they are said to do."""
+"""The bundled experiment of adverse conditions: each is as named, and some have the described effect."""
 
 from collections.abc import Mapping
 
@@ -26,7 +26,7 @@ def world(adversity):
 
 
 @pytest.mark.parametrize(("variant", "node"), [("failure=worker", "edge2"), ("failure=driver", "edge1")])
-def test_a_node_fails_for_half_an_hour_and_is_back(world, variant, node):
+def test_a_node_fails_for_half_an_hour_and_returns(world, variant, node):
     plant = world(variant).plant
     up = []
     for at_min in (104, 106, 134, 136):
@@ -36,8 +36,8 @@ def test_a_node_fails_for_half_an_hour_and_is_back(world, variant, node):
     assert {len(names) for names in up} == {7, 8}
 
 
-def test_waiting_for_a_slow_link_starves_who_looks_at_work_alone(adversity):
-    def played(variant: str) -> Mapping[str, float | int | bool | None]:
+def test_a_policy_that_counts_only_work_ignores_a_slow_link(adversity):
+    def metrics_of(variant: str) -> Mapping[str, float | int | bool | None]:
         loaded = adversity.changed({"workloads": ["steps:20"]})
         return run_case(loaded, Case(workload="steps:20", seed=0, policy="thr-nlaware", variant=variant)).metrics
 
@@ -45,13 +45,13 @@ def test_waiting_for_a_slow_link_starves_who_looks_at_work_alone(adversity):
     # 4.41 round trips of 604 ms are 2.7 s more. Work is 12.07 of 15.0 s, 80 %, and THR adds above 90 %. It has the
     # three replicas of the second step by then and keeps them. The next steps of 20 min need 4, 5, 7, 5 and 4 of the
     # 180 min, so 1, 2, 4, 2 and 1 are missing: 10 * 20 / 180 = 1.1.
-    calm, slow = played("default"), played("link=slower")
+    calm, slow = metrics_of("default"), metrics_of("link=slower")
     assert slow["accuracy_U"] == pytest.approx(1.1, abs=0.15)
     assert calm["accuracy_U"] < 0.2
     assert slow["lag_above_slo_s"] > 3600 > calm["lag_above_slo_s"]
 
 
-def test_a_stage_waits_for_its_slowest_node_told_or_not(world):
+def test_a_stage_waits_for_its_slowest_node_known_or_not(world):
     for variant, reported in (("speed=unequal-unknown", 1.0), ("speed=unequal-known", 0.5)):
         plant = world(variant).plant
         # 2400 rows of 5 ms take 12 s on edge1 and 24 s on edge2, at half the speed: two replicas work off 4800 rows

@@ -11,7 +11,7 @@ from testbed.arena.judging.comparing import choose_baseline, compare_results, re
 REFERENCE = {"source": "a paper", "figures": {"thr-nlaware": {"cost": 200.0}, "gesscale": {"cost": 150.0}}}
 
 
-def played(experiment, *, lost=()):
+def results_of(experiment, *, lost=()):
     return [
         CaseResult(case=case, lost="raised")
         if (case.policy, case.seed) in lost
@@ -23,7 +23,7 @@ def played(experiment, *, lost=()):
 def test_every_policy_is_compared_on_every_workload_and_metric():
     experiment = arena_runs.small_experiment(reference=REFERENCE)
     compared = compare_results(
-        experiment, played(experiment), baseline="thr-nlaware", metrics=("cost", "reconfigurations")
+        experiment, results_of(experiment), baseline="thr-nlaware", metrics=("cost", "reconfigurations")
     )
     assert [(each.workload, each.metric, each.policy) for each in compared] == [
         (workload, metric, policy)
@@ -41,9 +41,9 @@ def test_every_policy_is_compared_on_every_workload_and_metric():
     assert compared[3].reference_ratio is None  # the paper has no such figure
 
 
-def test_a_lost_run_is_counted_and_in_no_mean():
+def test_a_lost_run_is_counted_and_no_mean_includes_it():
     experiment = arena_runs.small_experiment(workloads=["steps"])
-    results = played(experiment, lost=[("gesscale", 2)])
+    results = results_of(experiment, lost=[("gesscale", 2)])
     ours = compare_results(experiment, results, baseline="thr-nlaware", metrics=("cost",))[1]
     assert (ours.runs, ours.lost) == (3, 1)
     assert ours.ours.mean == 50.25  # of 50 and 50.5
@@ -51,9 +51,9 @@ def test_a_lost_run_is_counted_and_in_no_mean():
     assert ours.against.wins == pytest.approx(2 / 3)
 
 
-def test_the_first_policy_that_has_results_is_the_baseline():
+def test_the_first_policy_with_results_is_the_baseline():
     experiment = arena_runs.small_experiment()
-    results = played(experiment)
+    results = results_of(experiment)
     assert choose_baseline(results, None, experiment) == "thr-nlaware"
     assert choose_baseline(results[1:2], None, experiment) == "gesscale"
     with refused("baseline-without-results", InputError, baseline="gescale"):
@@ -64,7 +64,7 @@ def test_the_first_policy_that_has_results_is_the_baseline():
 
 def test_the_document_has_a_flat_record_for_each_run_and_a_summary():
     experiment = arena_runs.small_experiment(workloads=["steps"])
-    document = results_document(experiment, played(experiment, lost=[("gesscale", 0)]))
+    document = results_document(experiment, results_of(experiment, lost=[("gesscale", 0)]))
     assert document["runs"][0] == {
         "policy": "thr-nlaware",
         "workload": "steps",

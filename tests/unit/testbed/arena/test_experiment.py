@@ -38,7 +38,7 @@ def made(**settings: object) -> Experiment:
     return experiment_of({**LEAST, **settings}, "mine.yaml")
 
 
-def test_bundled_experiments_are_sound_and_the_same_after_a_way_through_json_and_yaml():
+def test_bundled_experiments_survive_json_and_yaml():
     names = [path.stem for path in BUNDLED.glob("*.yaml")]
     for name in names:
         experiment = read_experiment(name)
@@ -48,7 +48,7 @@ def test_bundled_experiments_are_sound_and_the_same_after_a_way_through_json_and
         assert experiment_of(yaml.safe_load(yaml.safe_dump(document)), "yaml") == experiment
 
 
-def test_cases_are_all_combinations_those_of_one_world_together():
+def test_cases_are_all_combinations_grouped_by_world():
     experiment = made(policies=["static", "gesscale"], workloads=["nyc", "steps"], seeds=2)
     # 2 workloads x 2 seeds x 2 policies, the policy changing fastest
     assert len(experiment.cases()) == 8
@@ -59,7 +59,7 @@ def test_cases_are_all_combinations_those_of_one_world_together():
     )
 
 
-def test_one_at_a_time_changes_each_choice_while_the_others_stay():
+def test_one_at_a_time_changes_a_single_choice():
     experiment = made(variants=TWO_CHOICES)
     assert experiment.variant_names == ("default", "cpu=all", "headroom=20", "headroom=50")
     changed = experiment.variant("headroom=20")
@@ -135,7 +135,7 @@ def test_yaml_that_is_no_mapping_is_rejected(tmp_path, text):
         read_experiment(file)
 
 
-def test_files_beside_the_experiment_are_found(tmp_path):
+def test_files_next_to_the_experiment_are_found(tmp_path):
     (tmp_path / "load.csv").write_text("t_s,rows_per_s\n0,1\n", "utf-8")
     (tmp_path / "mine.py").write_text("build = print\n", "utf-8")
     (tmp_path / "pi.yaml").write_text("about: a\nfigures: {}\n", "utf-8")
@@ -156,7 +156,7 @@ def test_files_beside_the_experiment_are_found(tmp_path):
     assert experiment.operators["a"].physics == str(tmp_path / "pi.yaml")
 
 
-def test_no_code_of_a_policy_runs_as_an_experiment_is_read(tmp_path):
+def test_reading_an_experiment_runs_no_code_of_a_policy(tmp_path):
     (tmp_path / "theirs.py").write_text("raise SystemExit('it ran')\n", "utf-8")
     document = {**LEAST, "policies": ["theirs.py:POLICY"], "rules": {"theirs": {"level": 2}}}
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump(document), "utf-8")
@@ -177,7 +177,7 @@ def extending(tmp_path, **own: object) -> Experiment:
     return read_experiment(tmp_path / "child.yaml")
 
 
-def test_what_extends_another_has_its_settings_but_for_its_own(tmp_path):
+def test_an_extending_experiment_overrides_settings(tmp_path):
     found = extending(tmp_path, seeds=3, **{"operators.a.initial_replicas": 2, "rules.headroom_threshold_pct": 20})
     assert (found.seeds, found.rules.headroom_threshold_pct) == (3, 20)
     assert (found.operators["a"].initial_replicas, found.operators["a"].max_replicas) == (2, 4)
@@ -186,6 +186,6 @@ def test_what_extends_another_has_its_settings_but_for_its_own(tmp_path):
 
 
 @pytest.mark.parametrize("base", ["child.yaml", 7, ["standard"]])
-def test_an_experiment_extends_another_one(tmp_path, base):
+def test_an_experiment_cannot_extend_itself(tmp_path, base):
     with refused("experiment-extends-invalid", InputError, place="extends"):
         extending(tmp_path, extends=base)

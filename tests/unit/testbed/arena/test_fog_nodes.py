@@ -29,7 +29,7 @@ def test_a_topology_gives_nodes_weights_and_the_drivers_node():
     assert fog.delays.delay_ms("pi4-b", "pi4-c") == 8.0
 
 
-def test_the_experiments_word_wins_over_the_topologys():
+def test_the_experiment_overrides_the_topology():
     fog = found(
         topology="mixed4", count=3, weights={"pi3-a": 0.25}, reported_weights={"pi4-b": 2.0}, driver_node="pi4-b"
     )
@@ -39,7 +39,7 @@ def test_the_experiments_word_wins_over_the_topologys():
     assert fog.driver_node == "pi4-b"
 
 
-def test_a_map_file_gives_nodes_of_weight_1_and_its_first_as_the_drivers(tmp_path):
+def test_a_map_gives_nodes_of_weight_1_and_its_first_as_the_drivers(tmp_path):
     file = tmp_path / "map.csv"
     file.write_text("one_way_ms,a,b\na,0,5\nb,5,0\n", "utf-8")
     fog = found(map=str(file))
@@ -55,7 +55,7 @@ def test_a_uniform_map_draws_every_pair_within_the_range():
     assert len(set(delays)) == 15  # each of the 6 * 5 / 2 pairs on its own
 
 
-def test_a_map_per_seed_differs_by_seed_and_is_the_same_for_the_same():
+def test_a_map_per_seed_depends_on_the_seed():
     assert np.array_equal(drawn(1, per_seed=True), drawn(1, per_seed=True))
     assert not np.array_equal(drawn(1, per_seed=True), drawn(2, per_seed=True))
 

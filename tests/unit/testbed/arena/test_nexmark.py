@@ -1,4 +1,4 @@
-"""Kanis's queries as simulated jobs: their rates, their sizes, and that they can be played."""
+"""Kanis's queries as simulated jobs: rates, sizes, and that they run."""
 
 import math
 
@@ -24,7 +24,7 @@ def world(experiment: Experiment, workload: str = "kanis-cosine") -> World:
     ("name", "least", "most"),
     [("q1", 1e5, 2.3e6), ("q2", 1e5, 2.3e6), ("q3", 1.5e3, 34.5e3), ("q5", 5e3, 115e3), ("q11", 1e5, 2.3e6)],
 )
-def test_rates_are_those_of_the_thesis(name, least, most):
+def test_rates_equal_the_thesis(name, least, most):
     # Table 7.17: 0.2 to 2.2 M, 3 to 33 k, 10 to 110 k, and noise of a tenth of the amplitude on either side.
     loads = world(query(name)).scene.workloads.values()
     rates = [sum(step) for step in zip(*(load.rows_per_s for load in loads), strict=True)]
@@ -33,7 +33,7 @@ def test_rates_are_those_of_the_thesis(name, least, most):
 
 
 @pytest.mark.parametrize(("name", "replicas"), [("q1", 11), ("q2", 10), ("q3", 8), ("q5", 5), ("q11", 14)])
-def test_at_70_per_cent_of_their_time_there_are_as_many_replicas_as_hpa_cpu_had(name, replicas):
+def test_replicas_at_70_per_cent_cpu_equal_those_of_hpa_cpu(name, replicas):
     experiment = query(name)
     scene = world(experiment).scene
     total = 0

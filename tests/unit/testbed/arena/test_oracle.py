@@ -78,7 +78,7 @@ def test_no_plan_is_cheaper(fluid, price, initial):
     assert cost(fluid, plan) <= min(others.values()) + price / 6 + 0.1
 
 
-def test_a_stop_that_costs_more_than_it_saves_is_left_out():
+def test_a_change_that_costs_more_than_it_saves_is_not_planned():
     # One replica fewer for the last three minutes saves 3; the stop of 40 s makes rows 10 s late and more, and they
     # cost 10 a minute: at 60 rows/s, 2,400 rows wait, and 40 of them fewer each second.
     high = replace(FLINK, inflow=((load((150, 150, 150, 60, 60, 60)), 1.0),), initial=2)
@@ -101,7 +101,7 @@ WORLD = {
 
 
 @pytest.mark.parametrize("engine", ["spark", "flink"])
-def test_no_policy_in_the_same_world_has_a_lower_bill(engine):
+def test_no_policy_in_the_same_world_has_a_lower_cost(engine):
     experiment = experiment_of({**WORLD, "engine": engine}, "mine.yaml")
     costs = {}
     for case in experiment.cases():

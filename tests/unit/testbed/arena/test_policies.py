@@ -1,4 +1,4 @@
-"""The policies of the arena by name, and anybody's own by file or module."""
+"""The policies of the arena by name, and those of a user's file or module."""
 
 from gesscale.options import PolicyOptions
 from gesscale.policies import policy_names as names_of_gesscale
@@ -26,14 +26,14 @@ def build(name: str) -> object:
     return build_policy(name, WORLD, PolicyOptions())
 
 
-def test_every_policy_of_gesscale_plays_and_the_oracle_too():
+def test_every_installed_policy_and_the_references_are_listed():
     assert set(policy_names()) == {*names_of_gesscale(), "ideal", "oracle"}
     for name in policy_names():
         check_policy(name)
         assert build(name).name == name
 
 
-def test_ones_own_policy_is_built_by_file(tmp_path):
+def test_a_users_policy_is_built_from_its_file(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(
         "from dataclasses import dataclass\n"

@@ -27,7 +27,7 @@ def fill(folder, experiment, *, cases=None, run_case=arena_runs.run_case):
         return kept.results
 
 
-def test_what_is_done_is_not_missing_after_a_torn_line(tmp_path, experiment):
+def test_results_survive_an_incomplete_line(tmp_path, experiment):
     fill(tmp_path, experiment, cases=5)
     lines = tmp_path / "results.jsonl"
     lines.write_bytes(lines.read_bytes()[:-20])  # the power went while the fifth was written
@@ -52,7 +52,7 @@ def test_a_run_that_the_arena_lost_is_repeated(tmp_path, experiment):
     assert not any(result.lost for result in read_results(tmp_path)[1])
 
 
-def test_more_seeds_and_policies_go_on_with_what_is_there(tmp_path, experiment):
+def test_more_seeds_and_policies_extend_existing_results(tmp_path, experiment):
     fill(tmp_path, experiment)
     more = experiment.changed({"seeds": 4, "policies": ["thr-nlaware", "gesscale", "static"]})
     with open_results(tmp_path, more) as kept:
@@ -91,7 +91,7 @@ def test_a_load_whose_file_has_changed_is_rejected(tmp_path):
         open_results(tmp_path / "r", experiment)
 
 
-def test_fresh_throws_away_our_files_and_no_others(tmp_path, experiment):
+def test_fresh_removes_only_files_of_results(tmp_path, experiment):
     fill(tmp_path, experiment)
     (tmp_path / "notes.txt").write_text("mine")
     other = experiment.changed({"seeds": 1})

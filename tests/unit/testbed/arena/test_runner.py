@@ -1,4 +1,4 @@
-"""One case from end to end: metrics, the oracle, the frontier, and policies that lose."""
+"""One case from end to end: metrics, the ideal, the frontier, and policies that lose."""
 
 import pytest
 
@@ -25,9 +25,9 @@ def run_policy(
 
 
 @pytest.mark.parametrize("engine", ["spark", "flink"])
-def test_the_oracle_is_what_accuracy_is_measured_against(engine):
+def test_ideal_defines_the_demand_of_accuracy(engine):
     metrics = run_policy("ideal", engine=engine).metrics
-    # The staircase needs more and then fewer replicas; the oracle has them at once, and is its own frontier.
+    # The staircase needs more and then fewer replicas; ideal has them at once, and is its own frontier.
     assert metrics["accuracy_O"] == metrics["accuracy_U"] == metrics["time_to_converge_s"] == 0.0
     assert metrics["reconfigurations"] >= 4
     assert metrics["above_frontier_pct"] == pytest.approx(0.0)
@@ -36,7 +36,7 @@ def test_the_oracle_is_what_accuracy_is_measured_against(engine):
     assert metrics["excess_time"] < 0.01
 
 
-def test_what_counts_as_supply_during_a_restart_moves_accuracy_and_not_cost():
+def test_supply_during_a_restart_affects_accuracy_and_not_cost():
     choices = [
         {"name": "restart", "options": [{"name": "supply"}, {"name": "none", "set": {"restart_is_supply": False}}]}
     ]
@@ -58,7 +58,7 @@ def test_a_workflow_of_two_operators_is_scored_as_a_whole():
     assert whole["latency_mean_s"] > one["latency_mean_s"]
 
 
-def test_a_fault_of_the_arena_is_not_blamed_on_the_policy(monkeypatch):
+def test_an_error_of_the_simulator_is_not_blamed_on_the_policy(monkeypatch):
     def broken(*_: object, **__: object) -> float:
         message = "the simulator is broken"
         raise RuntimeError(message)

@@ -15,7 +15,7 @@ def run_all(run_case, *, jobs, **changes):
     return experiment, results
 
 
-def test_a_process_that_dies_loses_its_case_and_no_other():
+def test_a_process_that_dies_loses_only_its_case():
     _, results = run_all(arena_runs.run_or_die, jobs=2, workloads=["steps"])
     lost = {result.case.seed: result for result in results if result.lost}
     assert {result.lost_code for result in lost.values()} == {"worker-died"}

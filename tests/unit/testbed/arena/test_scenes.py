@@ -35,13 +35,13 @@ def test_purposes_of_a_seed_have_independent_numbers():
     assert first != other
 
 
-def test_the_same_seed_is_the_same_world_to_every_policy():
+def test_the_same_seed_gives_every_policy_the_same_world():
     one, other = (world(policy, 5, "kanis-random", nodes=DRAWN).scene for policy in ("gesscale", "thr-nlaware"))
     assert one == other
 
 
 @pytest.mark.parametrize("engine", ["spark", "flink"])
-def test_a_patterns_peak_needs_its_share_of_what_all_replicas_can_do(engine):
+def test_the_peak_of_a_pattern_is_a_share_of_the_capacity(engine):
     found = world(engine=engine, peak_share=0.7, operators={"operator": {"max_replicas": 5}})
     most = max(found.best["operator"][count][0] for count in range(1, 6))
     assert found.scene.workloads["operator"].peak_rows_per_s == pytest.approx(0.7 * most)
@@ -62,14 +62,14 @@ def test_sources_share_a_load():
     assert sum(load.peak_rows_per_s for load in loads.values()) == pytest.approx(0.5 * most)
 
 
-def test_replicas_begin_on_the_drivers_node_and_those_nearest_to_it():
+def test_replicas_start_on_the_drivers_node_and_the_nearest():
     assert world().scene.initial == {"operator": ("edge1",)}
     found = world(operators={"operator": {"initial_replicas": 3}}, nodes={"topology": "edge8", "driver_node": "edge4"})
     # from edge4: edge5 is 6 ms away, edge1 38 ms
     assert found.scene.initial == {"operator": ("edge1", "edge4", "edge5")}
 
 
-def test_a_warm_start_has_what_the_first_minutes_need_where_it_is_best(tmp_path):
+def test_a_warm_start_has_the_best_placement_for_the_first_minutes(tmp_path):
     # 900 rows/s for a minute and 400 rows/s for four: 500 rows/s in the mean over five minutes, then 2,000 rows/s.
     file = tmp_path / "load.csv"
     file.write_text("t_s,rows_per_s\n0,900\n60,400\n300,2000\n600,0\n", "utf-8")
@@ -80,9 +80,9 @@ def test_a_warm_start_has_what_the_first_minutes_need_where_it_is_best(tmp_path)
     (placement,) = found.scene.initial.values()
     assert best[len(placement)][0] >= 500 > best[len(placement) - 1][0]
     assert placement == best[len(placement)][1]
-    # All else is the same world.
+    # The rest of the world is the same.
     assert replace(found.scene, initial=other.scene.initial) == other.scene
-    # Who knows the load begins as ever: what the peak needs, and what is needed now.
+    # References start as usual: with the replicas for the peak, or for the load now.
     for policy in ("static", "ideal"):
         assert (
             world(policy, workload=str(file), **warm).scene.initial
@@ -90,7 +90,7 @@ def test_a_warm_start_has_what_the_first_minutes_need_where_it_is_best(tmp_path)
         )
 
 
-def test_static_begins_with_what_the_peak_needs_at_its_best_placement():
+def test_static_starts_with_the_best_placement_for_the_peak():
     found = world("static")
     best = found.best["operator"]
     load = found.scene.workloads["operator"]
@@ -99,7 +99,7 @@ def test_static_begins_with_what_the_peak_needs_at_its_best_placement():
     assert best[count][0] >= load.peak_rows_per_s > best[count - 1][0]
 
 
-def test_what_an_experiment_says_of_an_operator_wins_over_the_physics():
+def test_settings_of_an_operator_override_the_physics():
     fast, slow = (
         world(operators={"operator": {"service_ms_per_row": service_ms}}).best["operator"][1][0]
         for service_ms in (5, 10)
@@ -114,7 +114,7 @@ def test_what_an_experiment_says_of_an_operator_wins_over_the_physics():
     assert world(operators=start).changes == {"operator": ChangeEffect(takes_s=33.0, warm_up_s=3.0, stops=False)}
 
 
-def test_on_flink_monitor_looks_back_beyond_a_restart_and_on_spark_as_told():
+def test_history_covers_a_restart_on_flink_and_not_on_spark():
     def history_s(**settings: object) -> float:
         return world(**settings).scene.metrics.history_s
 
@@ -163,7 +163,7 @@ def test_a_workflow_that_is_no_graph_without_cycles_is_rejected(upstream):
         world(operators={"a": {"upstream": ["b"]}, **upstream})
 
 
-def test_the_oracle_works_off_what_was_beyond_all_replicas():
+def test_ideal_processes_an_overload_afterwards():
     # Two replicas at most. For 60 s twice as much is offered as they carry; 60 s more are needed to work it off, then
     # one replica would do for 1 row/s. Samples are 10 s long.
     small = {"operators": {"operator": {"max_replicas": 2}}}
@@ -176,7 +176,7 @@ def test_the_oracle_works_off_what_was_beyond_all_replicas():
 
 
 @pytest.mark.parametrize("workload", ["steps:1", "steps:20"])
-def test_every_load_can_be_played_in_one_time(workload: str):
+def test_every_load_can_have_another_duration(workload: str):
     short = world(workload=workload, length="240s").scene.workloads["operator"]
     assert short.duration_s == pytest.approx(240.0)
     # the same peak as without: a pattern is scaled to what the replicas can do

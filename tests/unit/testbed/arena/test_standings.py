@@ -1,4 +1,4 @@
-"""The league: costs to the oracle, and who wins where."""
+"""The league: costs relative to ideal, and the winners of loads."""
 
 import arena_runs
 import pytest
@@ -21,24 +21,24 @@ FIGURES = {  # policy and load: replica-minutes and late minutes; in the second 
 
 
 def results(*, lost=(), without=()):
-    played = []
+    found = []
     for case in EXPERIMENT.cases():
         if case.policy in without:
             continue
         paid, late = (figure + case.seed for figure in FIGURES[case.policy, case.workload])
         metrics = {"node_seconds": 60.0 * paid, "lag_above_slo_s": 60.0 * late, "scaling_actions": 4}
         gone = (case.policy, case.workload, case.seed) in lost
-        played.append(CaseResult(case=case, lost="raised") if gone else CaseResult(case=case, metrics=metrics))
-    return played
+        found.append(CaseResult(case=case, lost="raised") if gone else CaseResult(case=case, metrics=metrics))
+    return found
 
 
 def by_policy(**changes):
     return {each.policy: each for each in standings(EXPERIMENT, results(**changes), prices=(1.0, 10.0))}
 
 
-def test_a_bill_is_the_geometric_mean_over_the_loads_of_ratios_to_the_oracle():
+def test_costs_are_geometric_means_over_loads_of_ratios_to_ideal():
     ours = by_policy()["gesscale"]
-    # Means over the seeds: 150.5 and 60.5 replica-minutes, 0.5 and 5.5 late minutes; the oracle's 100.5 and 50.5 with
+    # Means over the seeds: 150.5 and 60.5 replica-minutes, 0.5 and 5.5 late minutes; ideal's 100.5 and 50.5 with
     # 0.5 late minutes each. At 0: sqrt(150.5/100.5 x 60.5/50.5); at 1: sqrt(151/101 x 66/51); at 10:
     # sqrt(155.5/105.5 x 115.5/55.5).
     assert ours.replicas.mean == pytest.approx((150.5 / 100.5 * 60.5 / 50.5) ** 0.5)
@@ -49,7 +49,7 @@ def test_a_bill_is_the_geometric_mean_over_the_loads_of_ratios_to_the_oracle():
     assert ours.actions.mean == 4.0
 
 
-def test_the_least_bill_wins_a_load_and_who_knows_the_load_wins_none():
+def test_the_lowest_cost_wins_a_load_and_references_win_none():
     table = by_policy()
     # steps: threshold 120.5 + 20.5 p, gesscale 150.5 + 0.5 p, so 141 against 151 at 1 and 325.5 against 155.5 at 10.
     # spikes: 70.5 + 0.5 p against 60.5 + 5.5 p: 71 against 66 at 1, 75.5 against 115.5 at 10.
@@ -59,7 +59,7 @@ def test_the_least_bill_wins_a_load_and_who_knows_the_load_wins_none():
     assert [name for name, standing in table.items() if not standing.competes] == ["static", "ideal"]
 
 
-def test_a_lost_run_costs_the_load_and_leaves_the_other_seeds_to_be_compared():
+def test_a_lost_run_loses_the_load_but_other_seeds_are_compared():
     ours = by_policy(lost=[("gesscale", "steps", 0)])["gesscale"]
     assert (ours.runs, ours.lost) == (4, 1)
     assert ours.won == (("spikes",), ())
@@ -67,34 +67,34 @@ def test_a_lost_run_costs_the_load_and_leaves_the_other_seeds_to_be_compared():
     assert ours.replicas.low is None
 
 
-def test_a_load_is_won_over_the_seeds_that_all_have_played():
-    # gesscale has played the first seed only: at 1, steps cost it 150 there, and the threshold 120 + 20. The second
+def test_a_load_is_won_over_the_seeds_of_all_policies():
+    # gesscale has only the first seed: at 1, steps cost it 150 there, and the threshold 120 + 20. The second
     # seed, in which the threshold pays 1,000, would put it behind.
-    played = [
+    found = [
         CaseResult(case=each.case, metrics={**each.metrics, "node_seconds": 60_000.0})
         if (each.case.policy, each.case.workload, each.case.seed) == ("thr-nlaware", "steps", 1)
         else each
         for each in results()
         if (each.case.policy, each.case.seed) != ("gesscale", 1)
     ]
-    table = {each.policy: each for each in standings(EXPERIMENT, played, prices=(1.0,))}
+    table = {each.policy: each for each in standings(EXPERIMENT, found, prices=(1.0,))}
     assert table["thr-nlaware"].won == (("steps",),)
 
 
-def test_a_bill_can_take_another_account_of_lateness():
+def test_costs_can_use_another_measure_of_lateness():
     # The area is three times the minutes: gesscale pays 60 and 3 x 5 late minutes for spikes, 61 and 3 x 6.
-    played = [
+    found = [
         CaseResult(case=each.case, metrics={**each.metrics, "lag_area_slo_s": 3 * each.metrics["lag_above_slo_s"]})
         for each in results()
     ]
-    found = standings(EXPERIMENT, played, prices=(1.0,), lateness="lag_area_slo_s")
+    found = standings(EXPERIMENT, found, prices=(1.0,), lateness="lag_area_slo_s")
     ours = next(each for each in found if each.policy == "gesscale")
     assert ours.late_min.mean == 9.0  # of 0, 3, 15 and 18
-    # Means over the seeds, 150.5 + 1.5 and 60.5 + 16.5 against the oracle's 100.5 + 1.5 and 50.5 + 1.5.
+    # Means over the seeds, 150.5 + 1.5 and 60.5 + 16.5 against ideal's 100.5 + 1.5 and 50.5 + 1.5.
     assert ours.total_costs[0].mean == pytest.approx((152 / 102 * 77 / 52) ** 0.5)
 
 
-def test_where_foresight_was_played_all_are_measured_by_its_bill_at_the_middle_price():
+def test_results_of_oracle_add_the_excess_at_the_middle_price():
     assert by_policy()["gesscale"].above_oracle_pct is None
     experiment = EXPERIMENT.changed({"policies": [*EXPERIMENT.policies, "oracle"]})
     metrics = {"node_seconds": 60.0 * 80, "lag_above_slo_s": 60.0 * 2, "scaling_actions": 4}

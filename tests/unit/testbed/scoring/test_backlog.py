@@ -27,7 +27,7 @@ def test_the_mean_and_the_most_of_one_operator():
     assert backlog.max_backlog_rows == pytest.approx(100.0)
 
 
-def test_what_comes_after_the_measurement_does_not_count():
+def test_time_after_the_measurement_does_not_count():
     meter = BacklogMeter(10.0)
     for each in (sample(0.0, 1.0, 0.0), sample(10.0, 0.0, 0.0), sample(20.0, 100.0, 0.0), sample(30.0, 0.0, 0.0)):
         meter.sampled("op", each)

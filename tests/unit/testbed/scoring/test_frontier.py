@@ -9,20 +9,20 @@ from thoroughness import examples
 from testbed.scoring.frontier import Frontier, frontier
 
 
-def test_one_level_must_cover_the_peak_and_each_change_saves_what_it_can() -> None:
+def test_one_level_covers_the_peak_and_each_change_saves_cost() -> None:
     # Steps of a minute: five of 1, two of 3, five of 2.
     found = frontier([1] * 5 + [3] * 2 + [2] * 5, 60, 0, 3)
     # None: 12 x 3. One: 7 x 3 + 5 x 2, or 5 x 1 + 7 x 3 = 26. Two: 5 + 6 + 10.
     assert [found.cost(k) for k in range(4)] == pytest.approx([36, 26, 21, 21])
 
 
-def test_an_increase_is_paid_for_from_its_order_on_and_a_decrease_is_free() -> None:
+def test_an_increase_costs_from_its_order_and_a_decrease_is_free() -> None:
     # Three is needed in minutes 5 and 6, so it is ordered 90 s before: 3.5 x 1 + 3.5 x 3 + 5 x 2.
     found = frontier([1] * 5 + [3] * 2 + [2] * 5, 60, 90, 2)
     assert found.cost(2) == pytest.approx(24)
 
 
-def test_more_reconfigurations_than_are_of_use_cost_no_less() -> None:
+def test_useless_reconfigurations_do_not_lower_the_cost() -> None:
     found = frontier([1] * 5 + [3] * 2 + [2] * 5, 60, 0, 2)
     # 12 minutes at 3; 5 at 1 and 7 at 3; 5 at 1, 2 at 3 and 5 at 2
     assert [found.cost(changes) for changes in (0, 1, 2, 7)] == pytest.approx([36, 26, 21, 21])
@@ -40,7 +40,7 @@ def never_too_few(levels: tuple[int, ...], demand: list[int], downtime_units: in
 
 @settings(max_examples=examples(40), deadline=None)
 @given(st.lists(st.integers(0, 2), min_size=1, max_size=4), st.integers(0, 5))
-def test_no_plan_of_all_that_there_are_is_cheaper(demand: list[int], downtime_units: int) -> None:
+def test_no_plan_is_cheaper_than_the_frontier(demand: list[int], downtime_units: int) -> None:
     units = 2 * len(demand)
     found = frontier(demand, 2 * UNIT_S, UNIT_S * downtime_units, units)
     cheapest = [math.inf] * (units + 1)

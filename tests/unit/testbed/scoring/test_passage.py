@@ -30,7 +30,7 @@ def scored(*completions: Completion, slo_s: float = 10, ended_at_s: float = 100,
 
 
 @given(st.lists(st.tuples(st.integers(1, 50), st.floats(0, 1e4), st.floats(0, 1e4)), min_size=1, max_size=20))
-def test_quantiles_are_those_of_the_rows_within_a_bin(drawn: list[tuple[int, float, float]]) -> None:
+def test_quantiles_are_accurate_within_a_bin(drawn: list[tuple[int, float, float]]) -> None:
     histogram = LatencyHistogram()
     rows: list[np.ndarray] = []
     for weight, one_s, other_s in drawn:
@@ -46,20 +46,20 @@ def test_quantiles_are_those_of_the_rows_within_a_bin(drawn: list[tuple[int, flo
     assert histogram.mean_s() == pytest.approx(everyone.mean(), rel=1e-6, abs=1e-9)
 
 
-def test_the_lag_is_that_of_the_oldest_row_not_yet_through() -> None:
+def test_the_lag_is_the_age_of_the_oldest_unprocessed_row() -> None:
     # The oldest row of each batch: offered at 0, through at 15: late in (10, 15); offered at 10, through at 18: never;
     # offered at 20, through at 45: late in (30, 45).
     assert scored(batch(0, 10, 15), batch(10, 18, 18), batch(20, 40, 45)).lag_above_slo_s == pytest.approx(20)
 
 
-def test_rows_that_never_come_through_are_late_until_the_end() -> None:
+def test_rows_that_are_never_processed_are_late_until_the_end() -> None:
     # All rows until 5 s came through; those after it became late at 15 s.
     assert scored(batch(0, 5, 6), left=True).lag_above_slo_s == pytest.approx(100 - 15)
     # Nothing ever came: the first row was offered at 0.
     assert scored(left=True).lag_above_slo_s == pytest.approx(90)
 
 
-def test_rows_left_over_after_a_pause_are_late_from_when_they_were_offered() -> None:
+def test_rows_left_after_a_pause_are_late_from_their_offer() -> None:
     scorer = Scorer(100, 10)
     rates = ((0.0, 5.0, 5.0), (20.0, 0.0, 0.0), (60.0, 5.0, 0.0))
     for t_s, offered, processed in rates:
@@ -93,7 +93,7 @@ offered = st.integers(0, 60)
 
 
 @given(st.lists(st.tuples(offered, offered, st.integers(0, 30), st.integers(0, 30)), max_size=20))
-def test_the_curve_is_the_greatest_age_of_a_row_that_is_not_through(drawn: list[tuple[int, int, int, int]]) -> None:
+def test_the_curve_is_the_largest_age_of_an_unprocessed_row(drawn: list[tuple[int, int, int, int]]) -> None:
     # Rows arrive evenly in [arrived, ended], in order, but those that were offered first need not be the first.
     arrivals = []
     for one, other, waited, took in drawn:
@@ -115,7 +115,7 @@ def test_the_curve_is_the_greatest_age_of_a_row_that_is_not_through(drawn: list[
     assert curve.areas_above_s2() == pytest.approx(areas_s2, rel=0.01, abs=0.5)
 
 
-def test_the_curve_keeps_a_bounded_number_of_pieces() -> None:
+def test_the_curve_has_a_bounded_number_of_pieces() -> None:
     curve = LagCurve((2.0,))
     for index in range(10_000):
         curve.add(10.0 * index + 4, 10.0 * index + 4, 10.0 * index, 10.0 * index)

@@ -19,14 +19,14 @@ def sample(t_s: float, supply: int = 1, serving: int | None = None, rates: tuple
     )
 
 
-def recorded(*course: Sample, until_s: float = 100, bins: int = 4) -> SeriesRecorder:
+def recorded(*trajectory: Sample, until_s: float = 100, bins: int = 4) -> SeriesRecorder:
     recorder = SeriesRecorder(until_s, bins)
-    for each in course:
+    for each in trajectory:
         recorder.sampled(each)
     return recorder
 
 
-def test_rates_are_means_over_time_and_the_backlog_is_that_at_the_end_of_a_bin() -> None:
+def test_bins_have_mean_rates_and_the_last_backlog() -> None:
     series = recorded(
         sample(0, rates=(10, 0)), sample(20, rates=(20, 10)), sample(60, rates=(0, 30)), sample(90)
     ).series()
@@ -45,7 +45,7 @@ def test_a_restart_within_a_bin_stays_visible() -> None:
     assert series["demand_replicas"] == (1, 1, 1, 1)
 
 
-def test_a_series_may_be_asked_for_while_samples_still_come() -> None:
+def test_a_series_is_available_during_the_run() -> None:
     recorder = recorded(sample(0, 1))
     assert recorder.series()["supply_replicas"] == (1, 1, 1, 1)
     recorder.sampled(sample(60, 2))
@@ -56,12 +56,12 @@ def test_a_series_may_be_asked_for_while_samples_still_come() -> None:
     st.lists(st.tuples(st.floats(0.5, 40), st.integers(1, 5), st.integers(0, 9)), min_size=1, max_size=30),
     st.integers(1, 50),
 )
-def test_rows_are_neither_lost_nor_made_by_binning(drawn: list[tuple[float, int, int]], bins: int) -> None:
-    at_s, course = 0.0, []
+def test_binning_conserves_rows(drawn: list[tuple[float, int, int]], bins: int) -> None:
+    at_s, trajectory = 0.0, []
     for seconds, supply, rate in drawn:
-        course.append(sample(at_s, supply, rates=(rate, 0)))
+        trajectory.append(sample(at_s, supply, rates=(rate, 0)))
         at_s += seconds
-    series = recorded(*course, until_s=at_s, bins=bins).series()
+    series = recorded(*trajectory, until_s=at_s, bins=bins).series()
     offered = sum(rate * seconds for seconds, _, rate in drawn)
     known = [rate for rate in series["input_rows_per_s"] if rate is not None]
     assert len(known) == bins
@@ -70,14 +70,12 @@ def test_rows_are_neither_lost_nor_made_by_binning(drawn: list[tuple[float, int,
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=40), st.integers(2, 4))
-def test_levels_that_hold_for_two_bins_or_more_are_shown_in_their_order_and_no_others(
-    levels: list[int], held_bins: int
-) -> None:
+def test_levels_of_two_bins_or_more_are_shown_in_order(levels: list[int], held_bins: int) -> None:
     # Changes come a third of a bin before an edge.
-    course = [sample(0, levels[0])]
-    course += [sample(index * held_bins - 1 / 3, level) for index, level in enumerate(levels) if index]
+    trajectory = [sample(0, levels[0])]
+    trajectory += [sample(index * held_bins - 1 / 3, level) for index, level in enumerate(levels) if index]
     bins = len(levels) * held_bins
-    shown = recorded(*course, until_s=bins, bins=bins).series()["supply_replicas"]
+    shown = recorded(*trajectory, until_s=bins, bins=bins).series()["supply_replicas"]
     assert [level for level, after in pairwise((*shown, None)) if level != after] == [
         level for level, after in pairwise((*levels, None)) if level != after
     ]

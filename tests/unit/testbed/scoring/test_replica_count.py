@@ -33,14 +33,14 @@ def test_operators_are_counted_together_over_time():
     assert (found.scaling_actions, found.last_action_s) == (2, 90)
 
 
-def test_what_moves_from_one_operator_to_another_at_once_is_neither_a_peak_nor_two_actions():
+def test_a_move_between_operators_is_no_peak_and_one_action():
     found = taken((0, "a", 1, 0), (0, "b", 4, 0), (50, "a", 4, 1), (50, "b", 1, 1))
     assert found == ReplicaCount(
         avg_replicas=5.0, max_replicas=5, final_replicas=5, scaling_actions=1, last_action_s=50
     )
 
 
-def test_what_comes_after_the_measurement_does_not_count():
+def test_time_after_the_measurement_does_not_count():
     found = taken((0, "a", 2, 0), (80, "a", 3, 1), (100, "a", 9, 1), (120, "a", 1, 1))
     mean = (80 * 2 + 20 * 3) / 100
     assert found == ReplicaCount(

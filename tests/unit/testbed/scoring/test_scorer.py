@@ -31,7 +31,7 @@ def sample(
 
 
 # Ten minutes of input, a restart in the third and fourth, a scale-down in the ninth, then the draining.
-COURSE = (
+SAMPLES = (
     sample(0, 2, 1, rates=(100, 80)),
     sample(120, 2, 2, serving=0, rates=(100, 0), reconfigurations=1),
     sample(240, 2, 2, rates=(100, 120)),
@@ -42,16 +42,16 @@ COURSE = (
 
 
 def scored(
-    course: tuple[Sample, ...], measured_s: float = 600, ended_at_s: float = 700, *, restart: bool = True
+    trajectory: tuple[Sample, ...], measured_s: float = 600, ended_at_s: float = 700, *, restart: bool = True
 ) -> Scores:
     scorer = Scorer(measured_s, 10, restart_is_supply=restart)
-    for each in course:
+    for each in trajectory:
         scorer.sampled(each)
     return scorer.scores(ended_at_s)
 
 
-def test_the_papers_seven_metrics_of_a_course_computed_by_hand() -> None:
-    scores = scored(COURSE)
+def test_the_papers_seven_metrics_computed_by_hand() -> None:
+    scores = scored(SAMPLES)
     # One replica too few in [0, 120), one too many in [360, 480): 120 replica-s of 600 s each.
     assert (scores.accuracy_U, scores.accuracy_O) == pytest.approx((0.2, 0.2))
     assert (scores.timeshare_U, scores.timeshare_O) == pytest.approx((20, 20))
@@ -62,8 +62,8 @@ def test_the_papers_seven_metrics_of_a_course_computed_by_hand() -> None:
     assert scores.cost == pytest.approx((1 + 2 + 2 + 2 + 1) * 2)  # replica-minutes, two minutes each
 
 
-def test_what_we_add_counts_convergence_from_each_change_and_nodes_until_the_end() -> None:
-    scores = scored(COURSE)
+def test_our_metrics_of_convergence_and_node_seconds() -> None:
+    scores = scored(SAMPLES)
     # Demand begins at 2 and is met after 120 s; it falls to 1 at 360 s and is met at 480 s.
     assert scores.time_to_converge_s == pytest.approx(120)
     assert scores.node_seconds == pytest.approx(16 * 60 + 1 * 100)
@@ -71,8 +71,8 @@ def test_what_we_add_counts_convergence_from_each_change_and_nodes_until_the_end
     assert scores.latency_p99_s is None
 
 
-def test_a_restart_that_is_no_supply_counts_as_under_provisioned_but_is_paid() -> None:
-    scores = scored(COURSE, restart=False)
+def test_a_restart_without_supply_is_under_provisioning_but_costs() -> None:
+    scores = scored(SAMPLES, restart=False)
     # [120, 240) lacks both replicas as well: 120 + 240 replica-s.
     assert scores.accuracy_U == pytest.approx(360 / 600)
     assert scores.timeshare_U == pytest.approx(40)
@@ -81,13 +81,13 @@ def test_a_restart_that_is_no_supply_counts_as_under_provisioned_but_is_paid() -
     assert scores.cost == pytest.approx(16)
 
 
-def test_a_run_that_is_given_up_with_a_backlog_has_a_lower_bound_of_excess() -> None:
-    scores = scored(COURSE, ended_at_s=660)  # 4,800 - 60 x 50 = 1,800 rows are left
+def test_a_run_with_a_backlog_has_a_lower_bound_of_excess_time() -> None:
+    scores = scored(SAMPLES, ended_at_s=660)  # 4,800 - 60 x 50 = 1,800 rows are left
     assert not scores.drained
     assert scores.excess_time == pytest.approx(60 / 600)
 
 
-def test_scores_may_be_asked_for_while_samples_still_come() -> None:
+def test_scores_are_available_during_the_run() -> None:
     scorer = Scorer(100, 10)
     scorer.sampled(sample(0, 1, 2))
     early = scorer.scores(100)
@@ -98,9 +98,9 @@ def test_scores_may_be_asked_for_while_samples_still_come() -> None:
 
 
 def test_operators_are_combined_by_sums_means_and_the_longest() -> None:
-    source = replace(scored(COURSE), lag_above_slo_s=7.0)
+    source = replace(scored(SAMPLES), lag_above_slo_s=7.0)
     sink = Scorer(600, 10)
-    for each in COURSE[:1]:
+    for each in SAMPLES[:1]:
         sink.sampled(each._replace(processed_rows_per_s=100.0))
     sink.completed(Completion(rows=5, offered_from_s=0, offered_until_s=0, at_s=4))
     both = combine({"source": source, "sink": sink.scores(700)})
@@ -126,7 +126,7 @@ pieces = st.lists(
 )
 
 
-def course_of(drawn: list[tuple[int, int, int, int, int, int]]) -> tuple[tuple[Sample, ...], float]:
+def trajectory_of(drawn: list[tuple[int, int, int, int, int, int]]) -> tuple[tuple[Sample, ...], float]:
     samples, at_s = [], 0
     for seconds, demand, supply, serving, offered, processed in drawn:
         samples.append(sample(at_s, demand, supply, serving=serving, rates=(offered, processed)))
@@ -138,26 +138,26 @@ def course_of(drawn: list[tuple[int, int, int, int, int, int]]) -> tuple[tuple[S
 def test_splitting_a_sample_changes_no_score(
     drawn: list[tuple[int, int, int, int, int, int]], data: st.DataObject, restart: bool
 ) -> None:
-    course, ended_at_s = course_of(drawn)
-    index = data.draw(st.integers(0, len(course) - 1))
+    trajectory, ended_at_s = trajectory_of(drawn)
+    index = data.draw(st.integers(0, len(trajectory) - 1))
     share = data.draw(st.floats(0.01, 0.99))
-    halved = course[index]._replace(t_s=course[index].t_s + share * drawn[index][0])
-    split = (*course[: index + 1], halved, *course[index + 1 :])
+    halved = trajectory[index]._replace(t_s=trajectory[index].t_s + share * drawn[index][0])
+    split = (*trajectory[: index + 1], halved, *trajectory[index + 1 :])
     measured_s = ended_at_s * data.draw(st.floats(0.2, 1.0))
-    whole = asdict(scored(course, measured_s, ended_at_s, restart=restart))
+    whole = asdict(scored(trajectory, measured_s, ended_at_s, restart=restart))
     again = asdict(scored(split, measured_s, ended_at_s, restart=restart))
     assert again == pytest.approx(whole, abs=1e-6)
 
 
 @given(pieces)
-def test_cost_is_the_demand_and_what_both_accuracies_say(drawn: list[tuple[int, int, int, int, int, int]]) -> None:
-    course, ended_at_s = course_of(drawn)
-    scores = scored(course, ended_at_s, ended_at_s)
+def test_cost_follows_from_demand_and_both_accuracies(drawn: list[tuple[int, int, int, int, int, int]]) -> None:
+    trajectory, ended_at_s = trajectory_of(drawn)
+    scores = scored(trajectory, ended_at_s, ended_at_s)
     demand = sum(seconds * demand for seconds, demand, *_ in drawn) / ended_at_s
     assert 60 * scores.cost / ended_at_s == pytest.approx(demand + scores.accuracy_O - scores.accuracy_U)
 
 
-def test_the_page_of_metrics_tells_each_one_by_its_name() -> None:
+def test_the_page_of_metrics_lists_all_of_them() -> None:
     page = (Path(__file__).parents[4] / "docs" / "reference" / "metrics.md").read_text("utf-8")
     table = [line for line in page.splitlines() if line.startswith("| `")]
     reported = {name for line in table for name in line.split("|")[1].replace("`", "").replace(" ", "").split(",")}

@@ -26,11 +26,11 @@ def test_each_number_of_replicas_has_its_best_placement() -> None:
 
 
 @pytest.mark.parametrize(("rate", "replicas"), [(0, 1), (100, 1), (100.1, 2), (180, 2), (500, 3)])
-def test_the_demand_is_the_least_number_that_sustains_the_rate_or_all_there_are(rate: float, replicas: int) -> None:
+def test_the_demand_is_the_fewest_replicas_for_the_rate_or_all(rate: float, replicas: int) -> None:
     assert BestPlacements(mst, operator(), ["a", "b", "c"]).least(rate)[0] == replicas
 
 
-def test_beyond_twelve_nodes_a_placement_grows_by_what_gives_most() -> None:
+def test_beyond_twelve_nodes_a_placement_grows_greedily() -> None:
     # 20 nodes worth 1..20; the best n are the n greatest, which growing finds where worths just add up.
     names = [f"m{number:02}" for number in range(1, 21)]
     best = BestPlacements(

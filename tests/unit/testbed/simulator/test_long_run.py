@@ -11,7 +11,7 @@ from gesscale.model.decision import Reason
 HOUR_S = 3600.0
 
 
-def test_an_hour_of_faults_costs_no_row_and_no_replica_on_doubt(tmp_path: Path) -> None:
+def test_an_hour_of_faults_loses_no_row_and_removes_no_replica(tmp_path: Path) -> None:
     # Nine faults of five minutes, a minute and a half apart: 9 x 390 s = 58.5 min.
     windows = [FaultWindow(fault, 90.0 + 390 * at, 390.0 * (at + 1)) for at, fault in enumerate(Fault)]
     hours: list[float] = []
@@ -20,7 +20,7 @@ def test_an_hour_of_faults_costs_no_row_and_no_replica_on_doubt(tmp_path: Path) 
     assert report.decisions == report.steps * 3
     assert report.rows_processed == report.rows_offered > 0
     assert report.doubtful_removals == []
-    assert report.most_changing == 1  # as the budget says
+    assert report.most_changing == 1  # the budget
     assert report.restarts == 1
     # A request that hangs adds its timeout of 5 s to the period of 60 s.
     assert report.longest_pause_s <= 65.0

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from faulty_ports import Fault, Faults, FaultWindow, LyingReports
-from spark_scenes import QUIET, Notes, equal_delays, one_operator, physics_of, play, steady
+from spark_scenes import QUIET, Notes, equal_delays, one_operator, physics_of, run_scene, steady
 
 from gesscale.model.observation import OperatorReading
 from gesscale.options import PolicyOptions
@@ -27,8 +27,8 @@ def readings(notes: Notes) -> list[OperatorReading]:
     return [each.analysis.reading for each in notes.decisions if each.analysis.reading is not None]
 
 
-def test_a_reading_is_what_monitor_makes_of_the_batches_of_its_window() -> None:
-    reading = readings(play(scene(), "thr-nlaware", physics=QUIET, rules=NEVER))[4]
+def test_a_reading_summarises_the_batches_of_its_window() -> None:
+    reading = readings(run_scene(scene(), "thr-nlaware", physics=QUIET, rules=NEVER))[4]
     assert reading.at_s == 300
     assert reading.placement == ("n1",)
     assert reading.input_rows_per_s == pytest.approx(100)
@@ -46,14 +46,15 @@ def test_a_reading_is_what_monitor_makes_of_the_batches_of_its_window() -> None:
         (CpuAccount.NOT_MEASURED, None),
     ],
 )
-def test_cpu_use_is_what_the_scene_says_it_is(account: CpuAccount, share: float | None) -> None:
-    seen = readings(play(scene(cpu=account), "thr-nlaware", physics=QUIET, rules=NEVER))
+def test_cpu_use_follows_the_definition_of_the_scene(account: CpuAccount, share: float | None) -> None:
+    seen = readings(run_scene(scene(cpu=account), "thr-nlaware", physics=QUIET, rules=NEVER))
     assert seen[4].cpu_share == (None if share is None else pytest.approx(share))
 
 
-def test_late_metrics_know_nothing_of_the_newest_batches_and_of_the_newest_cpu_use() -> None:
+def test_late_metrics_lack_the_newest_batches_and_cpu_use() -> None:
     plain, late = (
-        readings(play(scene(delay_s=delay_s), "thr-nlaware", physics=QUIET, rules=NEVER))[4] for delay_s in (0.0, 25.0)
+        readings(run_scene(scene(delay_s=delay_s), "thr-nlaware", physics=QUIET, rules=NEVER))[4]
+        for delay_s in (0.0, 25.0)
     )
     assert plain.batches[-1].ended_at_s == pytest.approx(292.7)
     assert late.batches[-1].ended_at_s == pytest.approx(272.7)
@@ -71,7 +72,7 @@ def test_a_batch_in_the_future_is_rejected() -> None:
     assert reading.problem
 
 
-def test_gaps_come_as_often_as_the_scene_says_and_are_told_as_such() -> None:
+def test_gaps_have_the_frequency_of_the_scene_and_a_code() -> None:
     metrics = SimulatedMetrics(
         SparkPlant(scene(), physics_of(scene(), QUIET), seed=1),
         ["op"],
@@ -102,7 +103,7 @@ def uneven(**traits: object) -> Scene:
 
 
 def by_node(scene: Scene, step: int = 4) -> dict[str, tuple[float, float]]:
-    reading = readings(play(scene, "thr-nlaware", physics=QUIET, rules=NEVER))[step]
+    reading = readings(run_scene(scene, "thr-nlaware", physics=QUIET, rules=NEVER))[step]
     return {node: (each.throughput_rows_per_s, each.cpu_share) for node, each in reading.by_node.items()}
 
 

@@ -27,7 +27,7 @@ def test_replicas_and_drivers_are_on_nodes_of_the_scene(changes: dict[str, Any])
         scene(**changes)
 
 
-def test_a_downstream_operator_gets_what_those_before_it_emit() -> None:
+def test_a_downstream_operator_gets_the_output_of_upstream_ones() -> None:
     assert chain(steady(10, 100), delays=equal_delays(2, 1), ratio=0.5).source_shares("second") == {"first": 0.5}
     # Two ways from a source: 2 x 0.5 directly and 2 x 1 x 3 by the filter.
     joined = Scene(

@@ -2,7 +2,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from spark_scenes import QUIET, Notes, drawn_delays, equal_delays, one_operator, play, steady, wave
+from spark_scenes import QUIET, Notes, drawn_delays, equal_delays, one_operator, run_scene, steady, wave
 
 from gesscale.model.decision import Change, Reason
 from gesscale.options import PolicyOptions
@@ -21,9 +21,9 @@ def busy_day(**more: object) -> Scene:
 # The clock
 
 
-def test_samples_follow_one_another_without_a_gap_and_add_up_to_all_rows() -> None:
+def test_samples_have_no_gaps_and_add_up_to_all_rows() -> None:
     scene = one_operator(steady(300, 600), delays=equal_delays(2, 0), sample_s=7.0)
-    notes = play(scene, "thr-nlaware", physics=QUIET, rules=NEVER)
+    notes = run_scene(scene, "thr-nlaware", physics=QUIET, rules=NEVER)
     samples = notes.samples["op"]
     assert samples[0].t_s == 0
     widths = [later.t_s - sooner.t_s for sooner, later in pairwise(samples)]
@@ -33,22 +33,22 @@ def test_samples_follow_one_another_without_a_gap_and_add_up_to_all_rows() -> No
     assert sum(s.processed_rows_per_s * w for s, w in zip(samples, widths, strict=True)) == pytest.approx(180_000)
 
 
-def test_a_backlog_is_drained_after_the_input_but_not_for_ever() -> None:
+def test_a_backlog_drains_after_the_input_up_to_the_limit() -> None:
     # 900 rows/s against 487.8: after 600 s about 247,000 rows are left, which take 510 s.
     scene = one_operator(steady(900, 600), delays=equal_delays(1, 0), most=1)
-    full = play(scene, "thr-nlaware", physics=QUIET)
+    full = run_scene(scene, "thr-nlaware", physics=QUIET)
     assert sum(completion.rows for completion in full.completions) == 540_000
     assert full.samples["op"][-1].t_s == pytest.approx(540_000 / (6000 / 12.3), abs=25)
-    cut = play(replace(scene, drain_limit_s=100.0), "thr-nlaware", physics=QUIET)
+    cut = run_scene(replace(scene, drain_limit_s=100.0), "thr-nlaware", physics=QUIET)
     assert cut.samples["op"][-1].t_s == 690
     assert sum(completion.rows for completion in cut.completions) < 350_000
 
 
-def test_late_steps_are_late_by_no_more_than_the_scene_says_and_do_not_add_up() -> None:
+def test_delays_of_steps_are_bounded_and_do_not_add_up() -> None:
     scene = one_operator(
         steady(100, 3000), delays=equal_delays(1, 0), metrics=MetricTraits(jitter_s=8.0), sample_s=10.0
     )
-    notes = play(scene, "thr-nlaware", physics=QUIET, rules=NEVER)
+    notes = run_scene(scene, "thr-nlaware", physics=QUIET, rules=NEVER)
     lateness = [decision.at_s - 60 * step for step, decision in enumerate(notes.decisions, start=1)]
     assert all(0 <= late <= 8 for late in lateness)
     assert max(lateness) > 6
@@ -63,7 +63,7 @@ def test_a_lost_replica_is_started_again_once_its_node_is_back() -> None:
     scene = one_operator(
         steady(700, 6000), delays=equal_delays(2, 5), failures=(NodeFailure(node="n1", from_s=3000, until_s=4000),)
     )
-    notes = play(scene, "thr-nlaware")
+    notes = run_scene(scene, "thr-nlaware")
     grown = next(decision for decision in notes.decisions if decision.acted)
     assert grown.plan.change == Change(add=("n1",))
     restored = [each for each in notes.decisions if each.plan.reason is Reason.REPLICA_LOST]
@@ -79,14 +79,14 @@ def outcome(notes: Notes) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("policy", ["gesscale", "thr-nlunaware"])
-def test_the_same_seed_gives_the_same_run_and_another_seed_another(policy: str) -> None:
+def test_a_run_depends_on_the_seed(policy: str) -> None:
     scene = busy_day(metrics=MetricTraits(gap_share=0.1, jitter_s=5.0))
-    first, again, other = (play(scene, policy, seed=seed) for seed in (1, 1, 2))
+    first, again, other = (run_scene(scene, policy, seed=seed) for seed in (1, 1, 2))
     assert outcome(first) == outcome(again)
     assert outcome(first) != outcome(other)
 
 
-def test_the_noise_of_a_batch_does_not_depend_on_what_the_policy_does() -> None:
+def test_the_noise_of_a_batch_does_not_depend_on_the_policy() -> None:
     # Nine nodes or one: after the same number of batches the same factors come. Both work at their limit.
     physics = replace(QUIET, batch_noise=0.1)
     times = []

@@ -21,7 +21,7 @@ def executor_set(count: int, rtt_ms: float, *, driver_apart: bool = False, slots
     return ExecutorSet.of(names[1:] if driver_apart else names[:-1], "n0", fog, slots_each=slots_each)
 
 
-def test_one_wave_takes_fixed_time_round_trips_and_the_rows_of_one_task() -> None:
+def test_one_wave_takes_fixed_time_round_trips_and_one_tasks_rows() -> None:
     # 0.2 + 4 x 0.1 + 0.1 + 0.002 x 9000 / 3
     timeline = run_batch(QUIET, executor_set(3, 100), 9000)
     assert timeline.seconds == pytest.approx(6.7)
@@ -30,7 +30,7 @@ def test_one_wave_takes_fixed_time_round_trips_and_the_rows_of_one_task() -> Non
     assert timeline.waiting_s == pytest.approx(3 * 0.4)  # all replicas wait while the driver talks to the farthest
 
 
-def test_the_hottest_partition_decides_wherever_it_falls() -> None:
+def test_the_hottest_partition_determines_the_batch_time() -> None:
     skewed = replace(QUIET, hottest_share=0.7)
     times = [run_batch(skewed, executor_set(3, 0), 1000, first_slot=slot).ends_s for slot in range(3)]
     # 700 rows on one slot, 150 on each other: 0.2 + 0.1 + 1.4, and 0.3 less.
@@ -39,7 +39,7 @@ def test_the_hottest_partition_decides_wherever_it_falls() -> None:
     assert sorted(times[0])[:2] == pytest.approx([0.6, 0.6])
 
 
-def test_a_cold_executor_holds_up_its_first_task_only() -> None:
+def test_a_cold_executor_delays_only_its_first_task() -> None:
     members = executor_set(2, 0)
     assert run_batch(QUIET, members, 2000, cold_s=[0, 4]).ends_s == pytest.approx([2.3, 6.3])
     waves = run_batch(replace(QUIET, partitions=4), members, 2000, cold_s=[0, 4])
@@ -47,7 +47,7 @@ def test_a_cold_executor_holds_up_its_first_task_only() -> None:
     assert (waves.tasks, waves.ends_s) == ([3, 1], pytest.approx([3.5, 5.3]))
 
 
-def test_a_shuffle_adds_its_exchange_and_waves_of_state_tasks_with_round_trips_of_their_own() -> None:
+def test_a_shuffle_adds_an_exchange_and_waves_of_state_tasks() -> None:
     stateful = replace(QUIET, state_partitions=6, state_task_s=0.05, state_round_trips=5.0, exchange_round_trips=4.0)
     # After 0.2 + 0.4 + 0.1 + 2.0 s: 4 x 0.1 s of exchange, then 6 tasks on 4 slots, 2 waves of 0.05 + 5 x 0.1 s.
     all_far = run_batch(stateful, executor_set(4, 100, driver_apart=True), 4000)
@@ -60,7 +60,7 @@ def test_a_shuffle_adds_its_exchange_and_waves_of_state_tasks_with_round_trips_o
     assert timeline.seconds == pytest.approx(2.3 + 0.4 + 2 * 0.05)
 
 
-def test_what_a_lost_executor_had_not_finished_is_done_again_elsewhere() -> None:
+def test_unfinished_tasks_of_a_lost_executor_run_elsewhere() -> None:
     # Two tasks of 6.1 s begin at 0.2 s. n1 goes after 2 s; n0 ends its own at 6.3 s and then does the other.
     members = executor_set(2, 0)
     timeline = run_batch(QUIET, members, 6000)
@@ -85,7 +85,7 @@ def error(row: dict[str, str]) -> float:
     return rows / mean_batch_s(physics, members, rows) / float(row["mst_rows_per_s"]) - 1
 
 
-def test_the_bundled_map_meets_what_was_measured() -> None:
+def test_the_constants_of_map_predict_the_readings() -> None:
     errors = {(row["tasks"] == row["replicas"], row["batch_rows"], row["replicas"]): [] for row in measured("map")}
     for row in measured("map"):
         errors[row["tasks"] == row["replicas"], row["batch_rows"], row["replicas"]].append(abs(error(row)))
@@ -98,7 +98,7 @@ def test_the_bundled_map_meets_what_was_measured() -> None:
     assert max(every) < 0.085
 
 
-def test_the_bundled_group_by_meets_what_was_measured_but_for_two_points_of_a_full_machine() -> None:
+def test_the_constants_of_group_by_predict_all_but_two_readings() -> None:
     errors = {(row["replicas"], row["nd_max_ms"], row["batch_rows"]): abs(error(row)) for row in measured("groupby")}
     full = [errors.pop(("4", "0", rows)) for rows in ("3000", "12000")]
     assert full == pytest.approx([0.29, 0.16], abs=0.01)

@@ -37,9 +37,7 @@ def shared(physics: SparkPhysics, members: ExecutorSet, rows: int, first_slot: i
 
 @pytest.mark.parametrize("first_slot", [0, 1, 2])
 @pytest.mark.parametrize(("partitions", "other_rows"), [(0, [150, 150]), (4, [200, 100])])
-def test_the_hottest_partition_is_that_of_the_slot_that_was_asked_first(
-    first_slot: int, partitions: int, other_rows: list[int]
-) -> None:
+def test_the_first_slot_has_the_hottest_partition(first_slot: int, partitions: int, other_rows: list[int]) -> None:
     # 700 of 1000 rows on one slot, the rest in two partitions of 150 rows or three of 100 on the two others.
     did = shared(replace(QUIET, hottest_share=0.7, partitions=partitions), executor_set([1.0] * 3), 1000, first_slot)
     assert did[f"n{first_slot}"] == pytest.approx((700, 1.5, 0))
@@ -47,7 +45,7 @@ def test_the_hottest_partition_is_that_of_the_slot_that_was_asked_first(
     assert sorted(rest, reverse=True) == pytest.approx(other_rows)
 
 
-def test_who_took_over_from_a_lost_executor_has_its_rows_and_no_work_while_the_loss_was_not_noticed() -> None:
+def test_a_lost_executors_rows_move_after_the_loss_is_noticed() -> None:
     # n2 is twice as fast: 3.05 s of its own, idle from 3.25 until 5 s, then 3.05 s for the task of n1.
     members = executor_set([1.0, 1.0, 2.0])
     slow = replace(QUIET, failure_detection_s=3.0)
@@ -84,7 +82,7 @@ def test_the_parts_add_up_to_the_batch(
 # In the plant
 
 
-def test_a_plant_tells_the_efforts_of_the_batches_that_are_asked_for_at_any_time() -> None:
+def test_efforts_of_recent_batches_are_available_at_any_time() -> None:
     scene = one_operator(steady(100, 2000), delays=equal_delays(3, 0), initial={"op": ("n0", "n1")})
     plant = SparkPlant(scene, physics_of(scene, QUIET), seed=1)
     plant.advance(65)
@@ -100,7 +98,7 @@ def test_a_plant_tells_the_efforts_of_the_batches_that_are_asked_for_at_any_time
 # What is handed on
 
 
-def test_a_batch_tells_what_it_handed_on_and_fractions_are_not_lost() -> None:
+def test_a_batch_reports_its_output_without_losing_fractions() -> None:
     scene = chain(steady(7, 1000), delays=equal_delays(2, 0), ratio=0.33)
     plant = SparkPlant(scene, physics_of(scene, QUIET), seed=1)
     plant.advance(1500)

@@ -31,7 +31,7 @@ def last(plant: SparkPlant, operator: str = "op") -> Batch:
 # Batches and triggers
 
 
-def test_a_batch_takes_what_was_offered_when_it_began_at_a_multiple_of_the_trigger() -> None:
+def test_a_batch_starts_at_a_trigger_with_the_offered_rows() -> None:
     plant = plant_at(100)
     plant.advance(39)
     # At 10, 20 and 30 s 1000 rows wait: 0.3 + 2.0 s. At 0 s there were none.
@@ -57,7 +57,7 @@ def test_the_true_mst_is_a_full_batch_over_its_time_or_the_trigger() -> None:
 # Idling
 
 
-def test_an_idle_query_runs_no_batch_and_says_that_it_lives() -> None:
+def test_an_idle_query_runs_no_batch_but_reports() -> None:
     load = Workload.of_rates("pause", 100.0, [10.0, 0.0, 10.0])
     plant = plant_of(one_operator(load, delays=equal_delays(1, 0)))
     plant.advance(195)
@@ -91,7 +91,7 @@ def test_a_new_replica_works_from_the_first_batch_that_begins_after_its_start() 
     assert plant.tally("op").serving_replicas == 2
 
 
-def test_a_replica_that_leaves_ends_its_task_first() -> None:
+def test_a_removed_replica_finishes_its_task() -> None:
     plant = plant_at(600, initial={"op": ("n0", "n1")})
     plant.advance(12)  # the first batch, 6000 rows on two: 10 to 16.3 s
     order(plant, "op", remove=("n1",))
@@ -118,7 +118,7 @@ def test_without_replicas_a_batch_waits_until_there_is_one() -> None:
     assert (batch.rows, batch.seconds, batch.nodes) == (1000, pytest.approx(39.3), ("n2",))
 
 
-def test_executors_that_start_at_the_same_time_make_each_other_slower() -> None:
+def test_executors_that_start_together_slow_each_other_down() -> None:
     plant = plant_at(100, replace(QUIET, start_together_s=2.0))
     plant.advance(20)
     order(plant, "op", add=("n1",))
@@ -142,7 +142,7 @@ def failing(node: str, from_s: float, until_s: float) -> tuple[NodeFailure, ...]
     return (NodeFailure(node=node, from_s=from_s, until_s=until_s),)
 
 
-def test_a_node_that_fails_takes_its_replica_and_its_task_is_done_again() -> None:
+def test_a_failed_node_loses_its_replica_and_repeats_its_task() -> None:
     physics = replace(QUIET, failure_detection_s=1.0)
     plant = plant_at(600, physics, initial={"op": ("n0", "n1")}, failures=failing("n1", 12, 50))
     plant.advance(13)
@@ -181,7 +181,7 @@ def test_without_its_driver_a_query_stops_and_counts_anew_when_it_is_back() -> N
 # Counters
 
 
-def test_work_and_waiting_are_told_apart_and_spread_over_the_batch() -> None:
+def test_work_and_waiting_are_separate_and_spread_over_the_batch() -> None:
     plant = plant_at(100, rtt_ms=100, initial={"op": ("n1",)})
     plant.advance(10 + 2.7 / 2)  # half of 0.2 + 0.4 + 0.1 + 2.0 s
     half = plant.tally("op")
@@ -194,7 +194,7 @@ def test_work_and_waiting_are_told_apart_and_spread_over_the_batch() -> None:
 # Several operators
 
 
-def test_what_an_operator_emits_is_offered_to_the_next_when_the_batch_ends() -> None:
+def test_output_is_offered_downstream_at_the_end_of_the_batch() -> None:
     scene = chain(steady(100, 100), delays=equal_delays(2, 0), ratio=0.301)
     plant = plant_of(scene)
     plant.advance(12.2)

@@ -104,7 +104,7 @@ def shifted(scene: Scene, moved: list[tuple[float, str, str]], what: SparkPhysic
 
 @settings(max_examples=examples(60), deadline=None)
 @given(moves, faults, links, physics, st.integers(0, 1000))
-def test_rows_are_conserved_whatever_changes_and_whatever_fails(
+def test_rows_are_conserved_under_changes_and_failures(
     moved: list[tuple[float, str, str]],
     failures: tuple[NodeFailure, ...],
     slowdowns: tuple[LinkSlowdown, ...],
@@ -117,7 +117,7 @@ def test_rows_are_conserved_whatever_changes_and_whatever_fails(
 
 @settings(max_examples=examples(40), deadline=None)
 @given(st.lists(st.sampled_from(NODES), min_size=1, max_size=5, unique=True), physics, st.integers(0, 1000))
-def test_the_true_mst_does_not_depend_on_the_order_of_nodes_and_falls_with_delay(
+def test_the_true_mst_falls_with_delay_and_ignores_the_order_of_nodes(
     placement: list[str], what: SparkPhysics, seed: int
 ) -> None:
     near = one_operator(steady(1, 10), delays=drawn_delays(5, seed))

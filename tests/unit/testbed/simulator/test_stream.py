@@ -13,7 +13,7 @@ def test_a_source_offers_whole_rows_only() -> None:
     assert [load.offered_rows(at_s) for at_s in (0, 3, 3.4, 9.9, 10, 99)] == [0, 0, 1, 2, 3, 3]
 
 
-def test_a_topic_tells_the_event_time_of_rows_in_the_midst_of_what_was_published() -> None:
+def test_a_topic_interpolates_the_event_time_of_rows() -> None:
     topic = Topic()
     topic.publish(10, 5.0, 0.0, 1.0)
     topic.publish(30, 8.0, 1.0, 4.0)
@@ -23,7 +23,7 @@ def test_a_topic_tells_the_event_time_of_rows_in_the_midst_of_what_was_published
     assert topic.event_span(12, 40) == pytest.approx((1.2, 4.0))
 
 
-def test_two_operators_may_publish_to_one_topic_and_the_earliest_and_the_latest_are_told() -> None:
+def test_a_topic_of_two_producers_returns_earliest_and_latest_events() -> None:
     topic = Topic()
     topic.publish(10, 5.0, 3.0, 4.0)
     topic.publish(10, 5.0, 0.0, 2.0)
@@ -40,7 +40,7 @@ def test_rows_forgotten_or_not_published_are_rejected() -> None:
         topic.event_span(0, 10)
 
 
-def test_a_backlog_does_not_take_memory_and_keeps_its_rows_and_its_first_and_last_event() -> None:
+def test_a_backlog_has_bounded_memory_and_keeps_rows_and_events() -> None:
     topic = Topic()
     for number in range(20_000):
         topic.publish(3, float(number), number - 1.0, float(number))
@@ -48,5 +48,5 @@ def test_a_backlog_does_not_take_memory_and_keeps_its_rows_and_its_first_and_las
     assert len(topic._segments) <= 4096
     first, last = topic.event_span(0, 60_000)
     assert (first, last) == (-1.0, 19_999.0)
-    # Row 30,000 was published 10,000th; merged segments tell it within what they span.
+    # Row 30,000 was published 10,000th; merged segments know it within their span.
     assert topic.event_span(30_000, 30_001)[0] == pytest.approx(10_000, abs=10)

@@ -21,7 +21,7 @@ def trajectory(name):
         ("daedalus-traffic", 99_989, 30_014, 1_101),
     ],
 )
-def test_peak_mean_and_steepest_second_are_those_of_the_source(name, peak, mean, change):
+def test_peak_mean_and_steepest_second_equal_the_source(name, peak, mean, change):
     rates = trajectory(name)
     assert max(rates) == pytest.approx(peak, rel=1e-6)
     assert sum(rates) / len(rates) == pytest.approx(mean, rel=1e-4)

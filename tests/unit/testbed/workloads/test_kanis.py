@@ -19,7 +19,7 @@ def changes(name, seed):
     return [after - before for before, after in pairwise(rates(name, seed))]
 
 
-def test_the_cosine_lies_within_its_noise_around_the_printed_wave():
+def test_the_cosine_is_within_its_noise():
     for seed in SEEDS:
         trajectory = rates("kanis-cosine", seed)
         # Maxima at minutes 0, 60, 120, minima at 30, 90: 1.2 M +- 1.0 M, each within the noise of 0.1 M.
@@ -36,7 +36,7 @@ def test_the_cosine_lies_within_its_noise_around_the_printed_wave():
         ("kanis-decreasing", 2_500_000, 2_500_000 / 21, 2_500_000 / 28),
     ],
 )
-def test_a_walk_begins_where_it_should_and_keeps_its_stride_and_bounds(name, begins, down, up):
+def test_a_walk_keeps_its_start_stride_and_bounds(name, begins, down, up):
     strides = []
     for seed in SEEDS:
         trajectory = rates(name, seed)

@@ -14,7 +14,7 @@ FIRST, LAST = date(2014, 7, 1), date(2015, 1, 31)
 STARTS = st.integers(0, (LAST - FIRST).days - 1).map(lambda days: FIRST + timedelta(days=days))
 
 
-def test_the_series_is_whole():
+def test_the_series_is_complete():
     series = passengers_by_day()
     assert len(series) == 215  # 31 + 31 + 30 + 31 + 30 + 31 + 31 days
     assert min(series) == FIRST
@@ -25,7 +25,7 @@ def test_the_series_is_whole():
     assert max(map(max, series.values())) == 39197  # 2 November 01:00, the clock was set back
 
 
-def test_the_default_is_the_papers_288_minutes_on_a_wednesday_and_a_thursday():
+def test_the_default_has_the_papers_length_and_weekdays():
     workload = workload_named("nyc", seed=0)
     assert workload.duration_s == pytest.approx(288 * 60)  # 48 h / 10
     assert workload.step_s == pytest.approx(10)
@@ -50,7 +50,7 @@ def test_a_day_outside_the_series_is_rejected_with_the_bounds(day):
         workload_named(f"nyc:{day}", seed=0)
 
 
-def test_a_day_begins_when_the_city_sleeps_and_is_the_demos_without_another():
+def test_a_day_begins_at_four_and_defaults_to_that_of_the_demo():
     day = workload_named("nyc-day", seed=0)
     assert day.duration_s == pytest.approx(144 * 60)  # 24 h / 10
     series = passengers_by_day()

@@ -16,7 +16,7 @@ def rows_by_minute(name, seed=0):
     return [60 * rate for rate in workload.rows_per_s]
 
 
-def test_readings_whose_clock_jumped_stand_five_minutes_apart():
+def test_readings_at_a_clock_jump_are_five_minutes_apart():
     # In the source no reading of 2014-03-09 has a time between 01:56 and 03:00, and twelve have 03:00. In the file's
     # order they are the twelve below, those of 02:01 to 02:56. Minute 12 of a day ten times as fast holds two of them.
     rows = rows_by_minute("nab-network-5abac7:2014-03-09")
@@ -25,7 +25,7 @@ def test_readings_whose_clock_jumped_stand_five_minutes_apart():
 
 
 @every_series
-def test_first_and_last_day_are_those_that_a_whole_window_follows(series):
+def test_first_and_last_day_have_a_whole_window(series):
     known = ~np.isnan(bins(series))
     per_day = 24 * 60 // series.bin_min
     whole = [

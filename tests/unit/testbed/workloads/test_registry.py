@@ -23,7 +23,7 @@ def test_the_same_seed_gives_the_same_load(name):
 
 
 @pytest.mark.parametrize("name", DRAWN)
-def test_what_is_drawn_differs_between_seeds_but_not_in_length(name):
+def test_random_loads_differ_between_seeds_but_not_in_length(name):
     loads = [workload_named(name, seed=seed) for seed in range(5)]
     assert len({load.rows_per_s for load in loads}) == 5
     assert len({load.duration_s for load in loads}) == 1
@@ -59,7 +59,7 @@ def test_an_unknown_name_is_rejected_with_similar_or_all_names(text, nearest):
 
 
 @pytest.mark.parametrize("file", ["mine.csv", "MINE.CSV", "folder/mine.txt"])
-def test_what_ends_in_csv_or_holds_a_separator_is_a_file(tmp_path, monkeypatch, file):
+def test_a_name_with_csv_or_a_separator_is_a_file(tmp_path, monkeypatch, file):
     monkeypatch.chdir(tmp_path)
     path = Path(file)
     path.parent.mkdir(exist_ok=True)

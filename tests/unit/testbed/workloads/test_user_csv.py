@@ -14,7 +14,7 @@ def read(folder, text, name="load.csv"):
     return workload_from_csv(path, name="mine")
 
 
-def test_a_rate_holds_until_the_next_row_and_the_last_as_long_as_the_one_before(tmp_path):
+def test_a_rate_holds_until_the_next_row(tmp_path):
     workload = read(tmp_path, "t_s,rows_per_s\n0,100\n60,250\n300,80\n")
     assert workload.step_s == 60  # divides 60 and 240
     assert workload.rows_per_s == (100, 250, 250, 250, 250, 80, 80, 80, 80)
@@ -42,7 +42,7 @@ def test_timestamps_are_iso_8601(tmp_path, first, second, step_s):
     assert workload.step_s == step_s
 
 
-def test_many_short_steps_are_put_on_fewer_without_losing_a_row(tmp_path, monkeypatch):
+def test_many_short_steps_are_merged_without_losing_rows(tmp_path, monkeypatch):
     monkeypatch.setattr(user_csv, "STEPS_MOST", 4)
     workload = read(tmp_path, "t_s,rows_per_s\n0,10\n0.001,20\n2,40\n")
     # Until 3.999 s: 10 for 1 ms, 20 for 1.999 s, 40 for 1.999 s; on four steps of 0.99975 s.

@@ -16,7 +16,7 @@ def load(*rates, step_s=10.0):
     return Workload.of_rates("test", step_s, rates)
 
 
-def test_offered_rows_rise_within_steps_and_stand_still_outside():
+def test_offered_rows_rise_within_steps_and_are_constant_outside():
     workload = load(1, 0, 3)
     at = {-5: 0, 0: 0, 5: 5, 10: 10, 15: 10, 20: 10, 25: 25, 30: 40, 31: 40}
     assert {at_s: workload.offered_rows(at_s) for at_s in at} == at

@@ -3,7 +3,7 @@
 import json
 
 
-def test_what_there_is_to_run_is_listed(arena):
+def test_policies_workloads_and_experiments_are_listed(arena):
     document = json.loads(arena("list", "--output", "json").stdout)
     assert "gesscale" in [each["name"] for each in document["policies"]]
     assert "nyc" in [each["name"] for each in document["workloads"]]

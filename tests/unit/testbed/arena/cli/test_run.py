@@ -37,7 +37,7 @@ def run_json(arena):
     return command
 
 
-def test_the_document_holds_every_run_with_every_metric_and_a_summary(load, run_json):
+def test_the_document_has_every_run_every_metric_and_a_summary(load, run_json):
     document = run_json("--policies", "static,gesscale", "--workload", load, "--seeds", 2, "--jobs", 1)
     assert [(run["policy"], run["seed"]) for run in document["runs"]] == [
         ("static", 0),
@@ -57,7 +57,7 @@ def test_the_document_holds_every_run_with_every_metric_and_a_summary(load, run_
     assert (static["runs"], static["lost"]) == (2, 0)
 
 
-def test_the_same_seeds_give_the_same_document_whatever_the_jobs(load, run_json):
+def test_the_document_depends_on_seeds_and_not_on_jobs(load, run_json):
     asked = ("--policies", "thr-nlunaware,gesscale", "--workload", load, "--seeds", 2)
     assert run_json(*asked, "--jobs", 1) == run_json(*asked, "--jobs", 2)
 

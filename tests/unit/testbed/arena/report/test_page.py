@@ -63,7 +63,7 @@ def written(experiment, results, tmp_path, **options):
     return (tmp_path / "report.html").read_text("utf-8")
 
 
-def test_the_page_needs_nothing_from_elsewhere(page):
+def test_the_page_is_self_contained(page):
     links = Elements(page).links
     assert [link for link in links if not link.startswith(("#", "data:"))] == []
     assert "default-src &#39;none&#39;" in page or "default-src 'none'" in page
@@ -139,7 +139,7 @@ def test_a_missing_library_is_reported_with_its_extra(experiment, results, tmp_p
 
 @pytest.mark.usefixtures("blank")
 def test_files_have_short_names_without_paths(tmp_path):
-    load, own = "/home/somebody/loads/mine.csv", "/home/somebody/mine.py:Mine"
+    load, own = "/home/someone/loads/mine.csv", "/home/someone/mine.py:Mine"
     experiment = an_experiment((*POLICIES[:2], own), (load,), title="")
     file = tmp_path / "report.html"
     write_report(experiment, made_results(experiment), file, baseline=own)
@@ -147,5 +147,5 @@ def test_files_have_short_names_without_paths(tmp_path):
     before = settings.partition("<pre>")[0]
     assert "<h1>3 policies on mine.csv</h1>" in before
     assert "ratios to <strong>mine.py:Mine</strong>" in before
-    assert "/home/somebody" not in before + rest
-    assert load in settings  # the experiment file still says which file it was
+    assert "/home/someone" not in before + rest
+    assert load in settings  # the experiment file has the whole path

@@ -75,7 +75,7 @@ failures = st.lists(
     restart_s=st.sampled_from([0.0, 120.0]),
     seed=st.integers(0, 5),
 )
-def test_every_row_comes_through_once(
+def test_every_row_reaches_the_sink_once(
     shape: str,
     rates: list[float],
     orders: list[tuple[float, str, str, bool]],
@@ -136,7 +136,7 @@ def test_every_row_comes_through_once(
         (20, 90, (20, 80)),
     ],
 )
-def test_two_producers_share_the_room_before_their_consumer(left: int, right: int, through: tuple[int, int]) -> None:
+def test_two_producers_share_the_buffers_of_their_consumer(left: int, right: int, through: tuple[int, int]) -> None:
     workflow = Workflow(
         [
             Operator(name="left", driver_node="n0"),

@@ -16,7 +16,7 @@ def newest(flink: FlinkPlant, ticks: int = 1) -> dict[str, Effort]:
     return dict(flink.efforts("op", list(flink.batches("op"))[-ticks:])())
 
 
-def test_a_slow_node_has_as_many_rows_and_works_twice_as_long_for_them() -> None:
+def test_a_slow_node_works_twice_as_long_for_the_same_rows() -> None:
     # 60 rows/s in turn to two replicas, 10 and 20 ms a row: 300 rows each in 10 s. All wait for the slower one: the
     # operator can do 100 rows/s, so it is busy for 6 s; the fast node works for 3 s.
     flink = plant(alone([60.0] * 2, ("n0", "n1"), nodes=SLOW))
@@ -38,7 +38,7 @@ def test_work_and_waiting_of_all_replicas_add_up_to_the_counters() -> None:
 # What is handed on
 
 
-def test_rows_that_are_done_again_are_not_handed_on_again() -> None:
+def test_reprocessed_rows_are_not_emitted_again() -> None:
     down = (NodeFailure(node="n1", from_s=25.0, until_s=400.0),)
     physics = replace(PLAIN, checkpoint_interval_s=1000.0, restart_s=10.0, failure_detection_s=5.0)
     flink = plant(alone([50.0] * 10, ("n0", "n1"), failures=down), physics)

@@ -24,7 +24,7 @@ def test_a_lost_node_stops_the_job_until_it_is_noticed_and_restarted() -> None:
     assert flink.batches("op")[-1].nodes == ("n0",)
 
 
-def test_rows_after_the_last_checkpoint_are_done_again_but_counted_once() -> None:
+def test_rows_after_the_last_checkpoint_are_repeated_but_counted_once() -> None:
     made = alone([90.0] * 20, ("n0", "n1"), failures=(NodeFailure(node="n1", from_s=350, until_s=9000),))
     physics = replace(DETECTED, checkpoint_interval_s=100.0, failure_detection_s=0.0)
     flink = plant(made, physics)
@@ -56,7 +56,7 @@ def test_an_operator_that_lost_all_its_nodes_returns_with_one() -> None:
     assert flink.tally("op").processed_rows == flink.tally("op").offered_rows
 
 
-def test_a_slow_link_slows_down_the_work_but_not_the_truth() -> None:
+def test_a_slow_link_slows_the_work_but_not_the_true_mst() -> None:
     made = alone(
         [150.0] * 20, ("n1",), slowdowns=(LinkSlowdown(one="n0", other="n1", from_s=300, until_s=600, added_ms=300),)
     )

@@ -11,7 +11,7 @@ BUNDLED = sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
 @pytest.mark.parametrize("name", BUNDLED)
-def test_every_bundled_figure_says_how_well_it_is_known(name: str) -> None:
+def test_every_bundled_figure_states_its_quality(name: str) -> None:
     figures = read_figures(name, FOLDER).figures
     assert set(figures) == {field.name for field in fields(FlinkPhysics)}
     known = ("Measured. ", "Published. ", "Inferred. ", "Assumed. ", "As in taxi-nearest.yaml.")

@@ -13,7 +13,7 @@ NOISY = replace(PLAIN, noise=0.05, restart_spread=0.2, cold_share=0.5)
 # One operator
 
 
-def test_an_operator_at_its_limit_reads_saturated_and_its_warm_rate_is_its_mst() -> None:
+def test_an_operator_at_its_limit_is_saturated_at_its_mst() -> None:
     flink = plant(alone([150.0] * 5))
     flink.advance(240.0)
     reading = seen(flink, 240.0)
@@ -38,7 +38,7 @@ def test_waiting_for_the_network_is_not_work() -> None:
 # Restarts
 
 
-def test_a_change_stops_the_job_for_the_restart_and_pays_for_it() -> None:
+def test_a_change_stops_the_job_and_its_replicas_cost() -> None:
     flink = plant(alone([150.0] * 20))
     flink.advance(300.0)
     order(flink, "op", add=("n1",))
@@ -54,7 +54,7 @@ def test_a_change_stops_the_job_for_the_restart_and_pays_for_it() -> None:
     assert flink.tally("op").processed_rows == 300 * 100 + 60 * 200
 
 
-def test_a_change_during_a_restart_begins_it_anew() -> None:
+def test_a_change_during_a_restart_starts_it_again() -> None:
     flink = plant(alone([150.0] * 20))
     flink.advance(300.0)
     order(flink, "op", add=("n1",))
@@ -81,21 +81,21 @@ def test_a_cold_job_is_slow_and_becomes_warm() -> None:
 # Operators in a row
 
 
-def test_a_slow_consumer_holds_its_producers_back_and_is_the_only_saturated_one() -> None:
+def test_a_slow_consumer_limits_its_producers_and_alone_is_saturated() -> None:
     # b sustains 100 rows/s; a and c could do twice that.
     flink = plant(chain([150.0] * 10, [("n0", "n1"), ("n2",), ("n1", "n3")]))
     flink.advance(600.0)
     readings = {name: seen(flink, 600.0, name) for name in ("a", "b", "c")}
     assert {name: reading.saturated_share for name, reading in readings.items()} == {"a": 0, "b": 1, "c": 0}
     assert [reading.throughput_rows_per_s for reading in readings.values()] == pytest.approx([100] * 3, rel=0.01)
-    # Held back is not busy, and what it tells of itself is its own MST, not its consumer's.
+    # Backpressured is not busy, and it reports its MST, not its consumer's.
     assert readings["a"].busy_share == pytest.approx(0.5, rel=0.01)
     assert readings["a"].warm_rows_per_s == pytest.approx(200.0)
     # Rows wait where there is room without bound: before the source.
     assert readings["a"].backlog_rows == pytest.approx(600 * 50, rel=0.01)
 
 
-def test_a_change_of_one_operator_stops_the_whole_job_unless_told_otherwise() -> None:
+def test_a_change_of_one_operator_stops_the_job_by_default() -> None:
     for whole, idle in ((True, ("a", "b")), (False, ("b",))):
         flink = plant(chain([50.0] * 20, [("n0",), ("n1",)]), replace(PLAIN, restart_whole_job=whole))
         flink.advance(300.0)
@@ -110,7 +110,7 @@ def test_a_change_of_one_operator_stops_the_whole_job_unless_told_otherwise() ->
 # Chance
 
 
-def test_the_same_seed_is_the_same_run_and_another_is_not() -> None:
+def test_runs_depend_on_the_seed() -> None:
     def run(seed: int) -> list[int]:
         flink = plant(alone([150.0] * 30), NOISY, seed=seed)
         flink.advance(100.0)
@@ -122,7 +122,7 @@ def test_the_same_seed_is_the_same_run_and_another_is_not() -> None:
     assert run(3) != run(4)
 
 
-def test_noise_is_correlated_in_time_and_leaves_the_mean_alone() -> None:
+def test_noise_is_correlated_in_time_and_keeps_the_mean() -> None:
     physics = replace(PLAIN, noise=0.05, noise_memory_s=60.0)
     flink = plant(alone([500.0] * 2000), physics)
     rows = []

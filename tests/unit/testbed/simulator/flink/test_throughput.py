@@ -45,7 +45,7 @@ def test_a_channel_for_each_replica_costs_work_and_straggling_costs_waiting() ->
     assert waits.rows_per_s * waits.work_s_per_row == pytest.approx(2 / 1.0589, rel=1e-4)
 
 
-def test_the_published_scaling_table_is_met() -> None:
+def test_the_published_scaling_is_predicted() -> None:
     physics = read_physics("nexmark-mapper")
     errors = [
         abs(capacity(physics, [1.0] * n, [0.0] * n).rows_per_s / rows_per_s - 1)

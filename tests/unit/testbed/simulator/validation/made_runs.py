@@ -74,7 +74,7 @@ def played_run(
     seed
         Of its noise.
     reported
-        Whether orders tell how long the last of the new replicas took to register.
+        Whether orders have the time until the last new replica registered.
     groups
         How many replicas come with each order.
     """

@@ -8,7 +8,7 @@ from made_runs import KNOWN, batch, run_of
 from testbed.simulator.validation.batches import MeasuredBatch, batch_errors, batch_of_run
 
 
-def test_throughput_does_not_mind_batches_that_are_shorter_than_the_trigger_interval() -> None:
+def test_throughput_ignores_batches_below_the_trigger_interval() -> None:
     # Both ways to count: T is 20 % too long, but 1.2 s and 1 s are below the 2 s that each batch waits anyway.
     executor_set = batch_of_run(run_of([batch(1, 9.0)]), batch(1, 9.0)).executor_set
     flat = replace(KNOWN, service_ms_per_row=1e-9, task_s=0.0, fixed_s=1.2)

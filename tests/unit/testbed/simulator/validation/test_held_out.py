@@ -33,7 +33,7 @@ Q5_FITTED_TO = ("q5-1", "q5-2", "q5-4")
 Q5_HELD_OUT = ("q5-3", "q5-5", "nexmark-1")
 
 
-def test_the_bundled_constants_are_what_the_records_give() -> None:
+def test_the_bundled_constants_are_fitted_to_the_records() -> None:
     bundled = read_physics("local-cluster")
     again = fit_again(read_physics("map"), [read_run(RECORDS / name) for name in FITTED_TO]).physics
     # The fit ends where the last digit of four may differ from machine to machine.
@@ -41,7 +41,7 @@ def test_the_bundled_constants_are_what_the_records_give() -> None:
     assert f"warm batches of {', '.join(FITTED_TO)}." in (FOLDER / "local-cluster.yaml").read_text()
 
 
-def test_the_constants_of_nexmark_are_what_its_records_give() -> None:
+def test_the_constants_of_nexmark_are_fitted_to_its_records() -> None:
     group_by, bundled = read_physics("group-by"), read_physics("nexmark-q5")
     # Query 5 has two stages behind a shuffle, the query of `group-by` one.
     two_stages = replace(
@@ -54,7 +54,7 @@ def test_the_constants_of_nexmark_are_what_its_records_give() -> None:
 
 
 @pytest.mark.parametrize("name", [*Q5_FITTED_TO, *Q5_HELD_OUT])
-def test_warm_batches_of_query_5_are_met_as_closely_as_the_machine_repeats_itself(name: str) -> None:
+def test_warm_batches_of_query_5_are_predicted(name: str) -> None:
     # The fit of the map leaves 3 %, on a quiet machine; what the machine differs by from time to time comes on top.
     errors = batch_errors(read_physics("nexmark-q5"), batches_of_run(read_run(RECORDS / name), from_s=CALM_S))
     assert errors.batch_time.mean_pct < 3.0 + MACHINE_PCT
@@ -62,7 +62,7 @@ def test_warm_batches_of_query_5_are_met_as_closely_as_the_machine_repeats_itsel
 
 
 @pytest.mark.parametrize("name", ["q5-3", "q5-5"])
-def test_a_held_out_course_of_query_5_is_one_that_the_simulator_may_take(name: str) -> None:
+def test_a_held_out_run_of_query_5_is_within_the_simulated_range(name: str) -> None:
     # By the right constants the record is one more draw: beyond all of 20 seeds by chance 2 in 21 for each figure.
     run, physics = read_run(RECORDS / name), read_physics("nexmark-q5")
     totals = compare_run(run, physics, replay_run(run, physics, 20)).totals
@@ -79,7 +79,7 @@ def test_a_held_out_course_of_query_5_is_one_that_the_simulator_may_take(name: s
         (("edge1", "edge5", "edge6"), [8, 2, 2]),  # q5-4; now and then 7, 3, 2
     ],
 )
-def test_executors_hold_as_many_partitions_of_the_state_as_the_drivers_of_query_5_said(
+def test_partitions_of_state_per_executor_match_the_drivers_reports(
     placement: tuple[str, ...], held: list[int]
 ) -> None:
     # Of the 12 of both stages, by `state_partitions` of the readings; the constants were not fitted to them.
@@ -91,7 +91,7 @@ def test_executors_hold_as_many_partitions_of_the_state_as_the_drivers_of_query_
 
 
 @pytest.mark.parametrize("held_out", HELD_OUT, ids=lambda each: each.name)
-def test_warm_batches_of_a_held_out_run_are_met_as_closely_as_the_machine_repeats_itself(held_out: HeldOut) -> None:
+def test_warm_batches_of_a_held_out_run_are_predicted(held_out: HeldOut) -> None:
     physics = read_physics("local-cluster")
     fitted, met = (batches_of_run(read_run(RECORDS / name), from_s=CALM_S) for name in (FITTED_TO[0], held_out.name))
     # The error cannot be below that of the fit (3.0 %, bias of throughput 0.9 %); on top of it comes what the machine
@@ -105,7 +105,7 @@ def test_warm_batches_of_a_held_out_run_are_met_as_closely_as_the_machine_repeat
 
 
 @pytest.mark.parametrize("held_out", [each for each in HELD_OUT if each.repeats], ids=lambda each: each.name)
-def test_a_held_out_repetition_is_no_farther_from_the_simulator_than_from_the_first_run(held_out: HeldOut) -> None:
+def test_a_held_out_repetition_is_as_close_as_the_first_run(held_out: HeldOut) -> None:
     # The bound is reality's own: so far are two real runs of the same load and settings apart, though they were scaled
     # at other instants, and the simulated run is not. The median of 20 seeds is certain to about a tenth.
     runs = [read_run(RECORDS / name) for name in (FITTED_TO[0], held_out.name)]

@@ -17,7 +17,7 @@ def record(tmp_path: Path) -> Path:
     return Path(shutil.copytree(RECORDS / "demo-1", tmp_path / "mine"))
 
 
-def test_a_record_is_read_on_time_whose_zero_is_a_trigger() -> None:
+def test_time_of_a_record_is_zero_at_a_trigger() -> None:
     run = read_run(RECORDS / "demo-1")
     assert (len(run.batches), len(run.orders), run.trigger_s, run.initial) == (90, 8, 2.0, ("edge1",))
     # Batch 5 began after a pause, so when it was due: at a multiple of 2 s, to the milliseconds Spark needs for it.
@@ -62,9 +62,7 @@ def changed(record: Path, line: int, file: str = "batches.jsonl", **figures: obj
     ids=str,
 )
 @pytest.mark.parametrize("line", [0, 40, -1])
-def test_a_batch_of_impossible_times_or_figures_is_left_out(
-    record: Path, line: int, figures: dict[str, object]
-) -> None:
+def test_a_batch_with_impossible_values_is_left_out(record: Path, line: int, figures: dict[str, object]) -> None:
     whole = read_run(record)
     changed(record, line, **figures)
     run = read_run(record)
@@ -73,7 +71,7 @@ def test_a_batch_of_impossible_times_or_figures_is_left_out(
 
 
 @pytest.mark.parametrize(("line", "ended_at_s"), [(0, 5.0), (0, 1.7e9), (-1, 1.9e9), (40, 4.1e9)])
-def test_a_run_of_which_one_time_is_far_off_is_rejected(record: Path, line: int, ended_at_s: float) -> None:
+def test_a_run_with_an_implausible_time_is_rejected(record: Path, line: int, ended_at_s: float) -> None:
     # A step of half a second over the 56 years between would take gigabytes.
     changed(record, line, ended_at_s=ended_at_s)
     with pytest.raises(InputError) as caught:

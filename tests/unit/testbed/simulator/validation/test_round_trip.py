@@ -26,7 +26,7 @@ FORGOTTEN = replace(
 )
 
 
-def test_without_noise_every_fitted_constant_comes_back() -> None:
+def test_without_noise_every_constant_is_recovered() -> None:
     run = played_run(KNOWN)
     assert {len(batch.nodes) for batch in run.batches} == {1, 2, 3, 4, 5}
     fitted = refit(FORGOTTEN, [run]).physics
@@ -44,7 +44,7 @@ def test_without_noise_every_fitted_constant_comes_back() -> None:
     assert fitted.batch_noise == pytest.approx(0.0, abs=1e-3)
 
 
-def test_what_starts_take_longer_at_the_same_time_comes_back() -> None:
+def test_the_extra_time_of_simultaneous_starts_is_recovered() -> None:
     # One replica after 2.5 s; each of three that are ordered together after 2.5 + 2 x 1.5 s.
     run = played_run(replace(KNOWN, start_together_s=1.5), groups=(1, 3))
     fitted = refit(FORGOTTEN, [run]).physics
@@ -55,7 +55,7 @@ def test_what_starts_take_longer_at_the_same_time_comes_back() -> None:
 STATEFUL = replace(KNOWN, state_partitions=6, state_task_s=0.05, state_round_trips=2.0, exchange_round_trips=1.0)
 
 
-def test_the_time_of_a_state_task_comes_back_from_runs_on_several_placements() -> None:
+def test_the_time_of_a_state_task_is_recovered_from_placements() -> None:
     fitted = refit(replace(STATEFUL, fixed_s=1.0, state_task_s=0.9), [played_run(STATEFUL)])
     # Four digits are kept of each.
     assert fitted.physics.state_task_s == pytest.approx(0.05, rel=1e-3)
@@ -65,7 +65,7 @@ def test_the_time_of_a_state_task_comes_back_from_runs_on_several_placements() -
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_with_noise_batch_times_are_met_as_closely_as_their_number_allows(seed: int) -> None:
+def test_with_noise_batch_times_are_predicted_within_their_error(seed: int) -> None:
     noise = 0.03
     run = played_run(replace(KNOWN, batch_noise=noise), seed=seed)
     count = len(batches_of_run(run, from_s=30.0))
@@ -80,7 +80,7 @@ def test_with_noise_batch_times_are_met_as_closely_as_their_number_allows(seed: 
     assert 0.7 * noise * (1 - stray) < fitted.batch_noise < noise * (1 + stray)
 
 
-def test_a_run_acted_again_with_its_own_constants_is_the_same_run() -> None:
+def test_a_replay_with_the_true_constants_is_the_same_run() -> None:
     run = played_run(KNOWN)
     again = simulate_recorded_run(run, KNOWN, seed=99)
     errors = timeline_errors(run.batches, again)

@@ -1,4 +1,4 @@
-"""How far two courses are apart, on courses made by hand."""
+"""How far two trajectories are apart, on trajectories made by hand."""
 
 from dataclasses import replace
 
@@ -18,21 +18,21 @@ def moved(by_s: float) -> list[Batch]:
     return [replace(each, ended_at_s=each.ended_at_s + by_s) for each in STEADY]
 
 
-def test_a_course_that_is_late_delays_every_row_by_so_much_and_changes_no_steady_rate() -> None:
+def test_a_late_run_delays_every_row_at_the_same_rate() -> None:
     errors = timeline_errors(STEADY, moved(by_s=0.75))
     assert errors.row_delay_s == pytest.approx(0.75)
     assert errors.throughput_pct == pytest.approx(0.0, abs=1e-9)
     assert errors.backlog_pct == 0.0
 
 
-def test_a_tenth_more_rows_are_ten_per_cent_more_throughput_in_every_bin() -> None:
+def test_ten_per_cent_more_rows_are_ten_per_cent_more_throughput() -> None:
     more = [replace(each, rows=110) for each in STEADY]
     errors = timeline_errors(STEADY, more)
     assert errors.throughput_pct == pytest.approx(10.0)
     assert errors.throughput_minute_pct == pytest.approx(10.0)
 
 
-def test_a_course_is_summed_up_from_when_the_query_is_warm() -> None:
+def test_totals_exclude_the_start_up() -> None:
     timeline = timeline_of(STEADY, [], OPERATOR)
     # The seconds 30 to 239: 209 s of 50 rows/s.
     assert timeline.processed_rows == pytest.approx(209 * 50)
@@ -40,7 +40,7 @@ def test_a_course_is_summed_up_from_when_the_query_is_warm() -> None:
     assert timeline.serving_s is None
 
 
-def test_a_replica_that_joins_in_the_midst_of_a_batch_serves_from_the_next_on() -> None:
+def test_a_replica_that_joins_during_a_batch_serves_from_the_next() -> None:
     batches = [
         batch(1, 10.0),
         batch(2, 13.0, nodes=("n0", "n1")),  # its cap is that of one replica
@@ -50,7 +50,7 @@ def test_a_replica_that_joins_in_the_midst_of_a_batch_serves_from_the_next_on() 
     assert (start.named.batch_id, start.served.batch_id, start.serving_s) == (2, 3, 7.5)
 
 
-def test_runs_are_compared_in_pairs_on_the_load_of_the_first() -> None:
+def test_runs_are_compared_in_pairs_with_aligned_loads() -> None:
     # b is a, half a minute later, load and all: no difference. Batches of c begin when those of a do, so with the
     # same rows offered, and take 1 s longer.
     longer = [replace(each, ended_at_s=each.ended_at_s + 1.0, seconds=2.0) for each in STEADY]
