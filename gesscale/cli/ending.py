@@ -15,7 +15,7 @@ import typer
 from typer._click.exceptions import ClickException, NoArgsIsHelpError  # typer brings its own click
 from typer.core import TyperGroup
 
-from gesscale.cli.output import OUTPUT_KEY, Output, complain, complain_of
+from gesscale.cli.output import OUTPUT_KEY, Output, report_line, report_problems
 from gesscale.common.errors import Problem
 from gesscale.errors import GesscaleError, InputError
 from gesscale.extras import missing_package
@@ -39,7 +39,7 @@ class RootGroup(TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as error:
-            complain("interrupted")
+            report_line("interrupted")
             raise typer.Exit(INTERRUPTED) from error
         except GesscaleError as error:
             raise typer.Exit(_end_at(error, as_json=ctx.meta.get(OUTPUT_KEY) is Output.JSON)) from error
@@ -75,14 +75,14 @@ def run(cli: typer.Typer) -> NoReturn:
     except GesscaleError as error:
         sys.exit(_end_at(error))
     except KeyboardInterrupt:
-        complain("interrupted")
+        report_line("interrupted")
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
         _forget_stdout()
         sys.exit(1)
     except OSError as error:
         source = error.filename or ("standard output" if error.errno == ENOSPC else "")
-        complain_of(Problem("io-failed", {"source": source, "cause": error.strerror or str(error)}))
+        report_problems(Problem("io-failed", {"source": source, "cause": error.strerror or str(error)}))
         _forget_stdout()
         sys.exit(1)
     except Exception as error:  # noqa: BLE001 - unknown errors are raised again
@@ -113,7 +113,7 @@ def _interrupt(number: int, _frame: FrameType | None) -> None:
 
 def _end_at(error: GesscaleError, *, as_json: bool = False) -> int:
     """Report an error on stderr and return its exit code."""
-    complain_of(*error.problems, as_json=as_json)
+    report_problems(*error.problems, as_json=as_json)
     return 3 if isinstance(error, NoChoiceError) else 2 if isinstance(error, InputError) else 1
 
 
@@ -125,10 +125,10 @@ def _forget_stdout() -> None:
 def _end_at_unexpected(error: Exception) -> NoReturn:
     """Report a missing package or Ctrl-C; raise any other error again."""
     if _interrupts:
-        complain("interrupted")
+        report_line("interrupted")
         sys.exit(INTERRUPTED)
     if isinstance(error, ModuleNotFoundError) and (missing := missing_package(error)) is not None:
-        complain_of(missing)
+        report_problems(missing)
         sys.exit(2)
     raise error
 
@@ -141,5 +141,5 @@ def _refuse_usage(error: ClickException) -> NoReturn:
         # click rejects an option without its value before it creates a context
         command = context.command_path if context else "gesscale"
         code = "output-format-invalid" if "'--output'" in cause else "usage-invalid"
-        complain_of(Problem(code, {"cause": cause, "command": command}))
+        report_problems(Problem(code, {"cause": cause, "command": command}))
     sys.exit(error.exit_code)

@@ -16,6 +16,7 @@ from gesscale.common.errors import Problem
 from gesscale.csv_table import CsvRow, read_csv
 from gesscale.errors import InputError
 from gesscale.fields import MAX_EXACT_INTEGER
+from gesscale.validation import located
 from perfmodel import FitErrors, Model, ModelError, Reading
 
 #: Assumed cap of readings without batch_rows; predictions at that cap do not depend on it.
@@ -136,8 +137,8 @@ def naming_the_file(file: Path) -> Iterator[None]:
     """Add the name of the file to errors of the performance model."""
     try:
         yield
-    except ModelError as fault:
-        raise InputError(f"{file}: {fault}") from fault
+    except ModelError as error:
+        raise InputError(located(error.problems, "", str(file))) from error
 
 
 def document(model: Model, errors: FitErrors, apart: FitErrors | None, warnings: Sequence[Problem]) -> dict[str, Any]:

@@ -94,24 +94,24 @@ def set_quiet(quiet: bool) -> None:
     logging.disable(logging.INFO if quiet else logging.NOTSET)
 
 
-def complain(text: str) -> None:
+def report_line(text: str) -> None:
     """Write one line to stderr, also with --quiet."""
     kind, colon, rest = text.partition(":")
     _problem_console.print(Text.assemble((kind, "red"), colon, rest))
 
 
-def complain_of(*problems: Problem, severity: str = "error", as_json: bool = False) -> None:
+def report_problems(*problems: Problem, severity: str = "error", as_json: bool = False) -> None:
     """Report problems on stderr, also with --quiet: a line ``error[CODE]: sentence`` for each, or one JSON object."""
     if as_json:
         typer.echo(json.dumps({f"{severity}s": [problem.as_json() for problem in problems]}), err=True)
         return
     for problem in problems:
-        complain(f"{severity}[{problem.code}]: {problem}")
+        report_line(f"{severity}[{problem.code}]: {problem}")
 
 
-def warn(warnings: Iterable[Problem | str]) -> None:
+def warn(warnings: Iterable[Problem]) -> None:
     """Print each warning on stderr, also with --quiet."""
-    complain_of(*(each if isinstance(each, Problem) else Problem(each) for each in warnings), severity="warning")
+    report_problems(*warnings, severity="warning")
 
 
 def warn_of_omitted_lines(problems: Sequence[Problem]) -> None:

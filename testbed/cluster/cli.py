@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gesscale.cli.output import Output, OutputOption, complain_of, emit, stderr_console, table
+from gesscale.cli.output import Output, OutputOption, emit, report_problems, stderr_console, table
 from gesscale.common.errors import Problem
 from testbed.cluster.delay_backend import DelayBackend
 from testbed.kubernetes.cli import ClusterName
@@ -121,7 +121,7 @@ def _show(name: str, output: Output) -> None:
     title = f"{name}: delays by {present.delays.value}, driver on {topology.driver_node}"
     emit(document, output, [table(title, columns, rows)])
     if present.problem:
-        complain_of(Problem("cluster-unhealthy", {"cluster": name, "cause": present.problem}))
+        report_problems(Problem("cluster-unhealthy", {"cluster": name, "cause": present.problem}))
         raise typer.Exit(3)
 
 
@@ -138,5 +138,5 @@ def _emit_checks(name: str, pairs: "Sequence[PairCheck]", output: Output) -> Non
     emit(document, output, [table(f"round trips of {name}", columns, rows)])
     if wrong:
         noisy = sum(pair.min_ok for pair in wrong)
-        complain_of(Problem("delays-off-map", {"wrong": len(wrong), "pairs": len(pairs), "noisy": noisy}))
+        report_problems(Problem("delays-off-map", {"wrong": len(wrong), "pairs": len(pairs), "noisy": noisy}))
         raise typer.Exit(3)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gesscale.cli.latency_map.options import MapTarget
-from gesscale.cli.output import Output, OutputOption, complain_of, stderr_console, table, warn
+from gesscale.cli.output import Output, OutputOption, report_problems, stderr_console, table, warn
 from gesscale.common.errors import Problem
 from gesscale.errors import InputError
 from latency_map.kinds import ProbeMethod
@@ -92,7 +92,7 @@ def measure(
     emit_map(survey, map_target, document, output, _row_tables(source, addresses, summaries))
     if survey is None:
         code = "probes-lost-icmp" if used is ProbeMethod.ICMP else "probes-lost"
-        complain_of(Problem(code, {"nodes": len(addresses)}))
+        report_problems(Problem(code, {"nodes": len(addresses)}))
         raise typer.Exit(FAILED)
 
 
@@ -143,7 +143,7 @@ def gather(
     try:
         gathered = gather_agents(urls, now_s=now_s, timeout_s=timeout, fill_missing=fill, limits=limits_from_options())
     except LatencyMapError as error:  # a failure of the network and not of the input
-        complain_of(*error.problems)
+        report_problems(*error.problems)
         raise typer.Exit(FAILED) from None
     survey, unreachable = gathered.survey, gathered.unreachable
     summary = summarise(survey)
@@ -192,7 +192,7 @@ def _choose_method(method: ProbeMethod) -> ProbeMethod:
     except LatencyMapError as error:  # a missing permission and not an invalid input
         if error.code == "icmp-package-missing":
             raise
-        complain_of(*error.problems)
+        report_problems(*error.problems)
         raise typer.Exit(FAILED) from None
 
 
