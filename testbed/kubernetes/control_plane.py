@@ -21,6 +21,7 @@ from testbed.cluster.processes import Mark, Role
 from testbed.cluster.state import state_directory
 from testbed.cluster.topology import Topology
 from testbed.kubernetes.network import SERVICES, PodNetwork
+from testbed.kubernetes.tools import CONFIG
 
 ADMIN = "admin"
 
@@ -56,11 +57,6 @@ class Files:
     def authority(self) -> Path:
         """CA certificates of the API server."""
         return self.certificates / "apiserver.crt"
-
-    @property
-    def audit_policy(self) -> Path:
-        """Which requests the API server records."""
-        return self.directory / "audit.yaml"
 
     @property
     def audit_log(self) -> Path:
@@ -203,18 +199,6 @@ UNREACHABLE_AFTER_S = 8
 
 _STORE = "http://127.0.0.1:2379"
 _NAMES_READY_PORT = 8181  # of CoreDNS's plugin `ready`
-_DOMAIN = "cluster.local"
-_NAMES = f"""\
-.:53 {{
-    errors
-    ready
-    kubernetes {_DOMAIN} in-addr.arpa {{
-        kubeconfig %s
-        pods insecure
-        ttl 1
-    }}
-}}
-"""
 
 
 def start_control_plane(topology: Topology, kubelets: tuple[str, ...], *, program: Path, files: Files) -> Api:
@@ -229,7 +213,6 @@ def start_control_plane(topology: Topology, kubelets: tuple[str, ...], *, progra
     url = f"https://{address}:{API_PORT}"
     tokens = write_tokens(files, kubelets)
     write_signing_key(files)
-    write_audit_policy(files)
     _start(topology, files, program, "etcd", ("--data-dir", str(files.directory / "etcd")))
     start_api_server(topology, program=program, files=files)
     api = Api(url=url, authority=files.authority, token=tokens[ADMIN])
@@ -246,7 +229,7 @@ def start_control_plane(topology: Topology, kubelets: tuple[str, ...], *, progra
     _start(topology, files, program, "kube-scheduler", common)
     _start(topology, files, program, "kube-controller-manager", (*common, *_controller_flags(topology, files)))
     corefile = files.directory / "Corefile"
-    corefile.write_text(_NAMES % admin, encoding="utf-8")
+    corefile.write_text((CONFIG / "Corefile").read_text().replace("KUBECONFIG", admin), encoding="utf-8")
     _start(topology, files, program, "coredns", ("-conf", str(corefile)))
     wait_until(
         lambda: _answers(f"http://{address}:{_NAMES_READY_PORT}/ready"),
@@ -308,10 +291,10 @@ def _api_server_flags(files: Files, address: str) -> tuple[str, ...]:
         *("--cert-dir", str(files.certificates), "--service-cluster-ip-range", str(SERVICES)),
         *("--token-auth-file", str(files.tokens), "--authorization-mode=Node,RBAC"),
         "--enable-admission-plugins=NodeRestriction",
-        *("--service-account-issuer", f"https://kubernetes.default.svc.{_DOMAIN}"),
+        *("--service-account-issuer", "https://kubernetes.default.svc.cluster.local"),
         *("--service-account-key-file", str(files.public_key)),
         *("--service-account-signing-key-file", str(files.signing_key)),
-        *("--audit-policy-file", str(files.audit_policy), "--audit-log-path", str(files.audit_log)),
+        *("--audit-policy-file", str(CONFIG / "audit.yaml"), "--audit-log-path", str(files.audit_log)),
         "--kubelet-preferred-address-types=InternalIP",
         *("--allow-privileged", "--profiling=false"),
     )
@@ -324,14 +307,3 @@ def _controller_flags(topology: Topology, files: Files) -> tuple[str, ...]:
         *("--node-monitor-period=1s", f"--node-monitor-grace-period={UNREACHABLE_AFTER_S}s"),
         "--profiling=false",
     )
-
-
-def write_audit_policy(files: Files) -> None:
-    """Configure the API server to record the requests of service accounts, without their contents."""
-    policy = {
-        "apiVersion": "audit.k8s.io/v1",
-        "kind": "Policy",
-        "omitStages": ["RequestReceived"],
-        "rules": [{"level": "Metadata", "userGroups": ["system:serviceaccounts"]}, {"level": "None"}],
-    }
-    files.audit_policy.write_text(yaml.safe_dump(policy), encoding="utf-8")

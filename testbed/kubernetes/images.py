@@ -14,6 +14,7 @@ from typing import Any
 from gesscale.common.errors import Problem
 from testbed.cluster.commands import run
 from testbed.cluster.state import cache_directory
+from testbed.kubernetes.tools import CONFIG
 
 PAUSE = "localhost/pause:1"
 BUSYBOX = "localhost/busybox:1"
@@ -49,13 +50,12 @@ def bundled_images(busybox: Path) -> tuple[Image, ...]:
     listed = run((str(busybox), "--list"), failure=Problem("busybox-unusable", {"program": str(busybox)}))
     content = busybox.read_bytes()
     applets = {f"bin/{name}": "busybox" for name in listed.split() if name != "busybox"}
+    entry = (CONFIG / "entry.sh").read_bytes()
     with_busybox = {"bin/busybox": content, **_ETC}
     return (
         Image(name=PAUSE, files={"bin/busybox": content}, command=("/bin/busybox", "sleep", "2147483647")),
         Image(name=BUSYBOX, files=with_busybox, links=applets, command=("/bin/sh",)),
-        Image(
-            name=HOST, files={**_ETC, ENTRY.lstrip("/"): ENTRY_SCRIPT.encode()}, links=root_links(), command=(ENTRY,)
-        ),
+        Image(name=HOST, files={**_ETC, ENTRY.lstrip("/"): entry}, links=root_links(), command=(ENTRY,)),
     )
 
 
@@ -106,37 +106,6 @@ def _add(archive: tarfile.TarFile, path: str, content: bytes, mode: int = 0o644)
 
 PROJECT = Path(__file__).parents[2]
 ENTRY = "/entry"
-ENTRY_SCRIPT = """\
-#!/bin/sh
-# Starts what a pod asks for: a Spark executor or driver as Spark's own image would, or any command. The class path of
-# an executor begins as Spark's launcher has it.
-set -e
-spark=${SPARK_HOME:?set SPARK_HOME}
-java=${JAVA_HOME:+$JAVA_HOME/bin/}java
-case "$1" in
-executor)
-  first=$spark/conf:$(echo "$spark"/jars/slf4j-api-*.jar)
-  set -- "$java"
-  for number in $(env | sed -n 's/^SPARK_JAVA_OPT_\\([0-9]*\\)=.*/\\1/p' | sort -n); do
-    eval "set -- \\"\\$@\\" \\"\\$SPARK_JAVA_OPT_$number\\""
-  done
-  exec "$@" "-Xms$SPARK_EXECUTOR_MEMORY" "-Xmx$SPARK_EXECUTOR_MEMORY" \\
-    -cp "$first:$spark/jars/*:${SPARK_EXTRA_CLASSPATH:+$SPARK_EXTRA_CLASSPATH:}$PWD" \\
-    org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend \\
-    --driver-url "$SPARK_DRIVER_URL" --executor-id "$SPARK_EXECUTOR_ID" --cores "$SPARK_EXECUTOR_CORES" \\
-    --app-id "$SPARK_APPLICATION_ID" --hostname "$SPARK_EXECUTOR_POD_IP" \\
-    --resourceProfileId "$SPARK_RESOURCE_PROFILE_ID" --podName "$SPARK_EXECUTOR_POD_NAME"
-  ;;
-driver)
-  shift
-  exec "$spark/bin/spark-submit" --conf "spark.driver.bindAddress=$SPARK_DRIVER_BIND_ADDRESS" \\
-    --conf "spark.executorEnv.SPARK_DRIVER_POD_IP=$SPARK_DRIVER_BIND_ADDRESS" --deploy-mode client "$@"
-  ;;
-*)
-  exec "$@"
-  ;;
-esac
-"""
 
 _MERGED = ("bin", "sbin", "lib", "lib64")
 _SETTINGS = ("/etc/alternatives", "/etc/ssl", "/etc/ld.so.cache")

@@ -5,12 +5,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import yaml
+
 from gesscale.common.errors import Problem
 from gesscale.common.shell import command_line
 from gesscale.errors import ClusterError
-from gesscale.kubernetes.resource.autoscaler import GROUP
 from gesscale.kubernetes.resource.crd import definition
 from testbed.cluster.commands import run
+from testbed.kubernetes.tools import CONFIG
 
 _SERVED_WITHIN_S = 240.0
 
@@ -80,27 +82,5 @@ FEW_RIGHTS_SETTINGS = {
 
 def driver_account(autoscaler: str, account: str) -> str:
     """Return a ServiceAccount, its Role and the binding, as JSON that kubectl creates in a namespace."""
-    rules = [
-        {
-            "apiGroups": [GROUP],
-            "resources": ["streamautoscalers"],
-            "resourceNames": [autoscaler],
-            "verbs": ["get", "watch"],
-        },
-        {
-            "apiGroups": [""],
-            "resources": ["pods"],
-            "verbs": ["create", "get", "list", "watch", "delete", "deletecollection"],
-        },
-    ]
-    api, metadata = "rbac.authorization.k8s.io", {"name": account}
-    role = {"apiVersion": f"{api}/v1", "kind": "Role", "metadata": metadata, "rules": rules}
-    binding = {
-        "apiVersion": f"{api}/v1",
-        "kind": "RoleBinding",
-        "metadata": metadata,
-        "roleRef": {"apiGroup": api, "kind": "Role", "name": account},
-        "subjects": [{"kind": "ServiceAccount", "name": account}],
-    }
-    service_account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
-    return json.dumps({"apiVersion": "v1", "kind": "List", "items": [service_account, role, binding]})
+    manifest = (CONFIG / "driver_account.yaml").read_text()
+    return json.dumps(yaml.safe_load(manifest.replace("ACCOUNT", account).replace("AUTOSCALER", autoscaler)))

@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from gesscale.common.yaml_text import read_yaml
 from gesscale.errors import ClusterError
 from testbed.cluster import processes
 from testbed.cluster.commands import run
@@ -24,37 +25,14 @@ from testbed.kubernetes import control_groups
 from testbed.kubernetes.control_plane import Files, wait_until
 from testbed.kubernetes.images import PAUSE
 from testbed.kubernetes.network import NAMES_SERVICE, TUNNEL_MTU, PodNetwork
-from testbed.kubernetes.tools import Tools
+from testbed.kubernetes.tools import CONFIG, Tools
 
 MEMORY_BYTES = 4 << 30
 START_TIMEOUT_S = 240.0
 _HIDDEN = ("/run", "/var/lib", "/var/log")
 _SOCKET_PATH_LIMIT = 107
-_SCRIPT = """\
-cd "$1"
-mount --bind lib /var/lib
-mount --bind log /var/log
-mount -t tmpfs tmpfs /run
-mkdir /run/netns
-hostname "$2"
-"$3" --config containerd.toml >containerd.log 2>&1 &
-until [ -e "$5" ]; do sleep 0.1; done
-"$4" kubelet --config kubelet.yaml --kubeconfig "$5" --hostname-override "$2" --node-ip "$6" >kubelet.log 2>&1 &
-wait
-"""
-_KUBELET_SCRIPT = """\
-cd "$1"
-exec "$4" kubelet --config kubelet.yaml --kubeconfig "$5" --hostname-override "$2" --node-ip "$6" >>kubelet.log 2>&1
-"""
 #: Namespaces of a node.
 _OWN = ("mount", "uts", "ipc", "pid", "net")
-_WITHOUT_FLOOR = (
-    "memory.available",
-    "nodefs.available",
-    "nodefs.inodesFree",
-    "imagefs.available",
-    "imagefs.inodesFree",
-)
 
 
 def start_node(topology: Topology, name: str, *, program: Path, tools: Tools, files: Files) -> None:
@@ -82,7 +60,14 @@ def start_node(topology: Topology, name: str, *, program: Path, tools: Tools, fi
     )
     (directory / "kubelet.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
     own = ("unshare", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc", "--")
-    command = (*own, "sh", "-ec", _SCRIPT, "node", *_arguments(topology, name, program, tools, files))
+    command = (
+        *own,
+        "sh",
+        "-ec",
+        (CONFIG / "node.sh").read_text(),
+        "node",
+        *_arguments(topology, name, program, tools, files),
+    )
     processes.start(
         inside(topology.name, name, command),
         Mark(cluster=str(state_directory(topology.name)), role=Role.NODE, node=name),
@@ -103,7 +88,7 @@ def start_kubelet(topology: Topology, name: str, *, program: Path, tools: Tools,
     enter = ("nsenter", f"--target={containerd.pid}", *(f"--{each}" for each in _OWN), "--")
     arguments = _arguments(topology, name, program, tools, files)
     processes.start(
-        (*enter, "sh", "-ec", _KUBELET_SCRIPT, "node", *arguments),
+        (*enter, "sh", "-ec", (CONFIG / "kubelet.sh").read_text(), "node", *arguments),
         Mark(cluster=str(state_directory(topology.name)), role=Role.NODE, node=name),
         environment={**processes.base_environment(), "PATH": tools.path},
         log=files.node(name) / "kubelet-again.log",
@@ -170,30 +155,10 @@ def load_images(names: Iterable[str], archive: Path, *, tools: Tools, files: Fil
 
 def containerd_settings(directory: Path, tools: Tools, *, snapshotter: str) -> str:
     """Return the configuration file of a node's containerd."""
-    return f"""\
-version = 2
-root = "{directory}/containerd"
-state = "/run/containerd"
-
-[grpc]
-  address = "{_socket(directory)}"
-
-[plugins."io.containerd.internal.v1.opt"]
-  path = "{directory}/opt"
-
-[plugins."io.containerd.grpc.v1.cri"]
-  sandbox_image = "{PAUSE}"
-  restrict_oom_score_adj = true
-  [plugins."io.containerd.grpc.v1.cri".cni]
-    bin_dir = "{tools.plugins}"
-    conf_dir = "{directory}/cni"
-  [plugins."io.containerd.grpc.v1.cri".containerd]
-    snapshotter = "{snapshotter}"
-  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
-    runtime_type = "io.containerd.runc.v2"
-    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
-      BinaryName = "{tools.runc}"
-"""
+    template = (CONFIG / "containerd.toml").read_text()
+    return template.format(
+        directory=directory, socket=_socket(directory), pause=PAUSE, tools=tools, snapshotter=snapshotter
+    )
 
 
 def pod_network_settings(pods: str) -> dict[str, Any]:
@@ -212,22 +177,10 @@ def pod_network_settings(pods: str) -> dict[str, Any]:
 def kubelet_settings(directory: Path, group: str, *, host_memory_bytes: int) -> Mapping[str, Any]:
     """Return the configuration of a node's kubelet."""
     return {
-        "apiVersion": "kubelet.config.k8s.io/v1beta1",
-        "kind": "KubeletConfiguration",
-        "authentication": {"anonymous": {"enabled": True}, "webhook": {"enabled": False}},
-        "authorization": {"mode": "AlwaysAllow"},
-        "cgroupDriver": "cgroupfs",
+        **read_yaml(CONFIG / "kubelet.yaml"),
         "cgroupRoot": group,
         "clusterDNS": [NAMES_SERVICE],
-        "clusterDomain": "cluster.local",
         "containerRuntimeEndpoint": f"unix://{_socket(directory)}",
-        "evictionHard": dict.fromkeys(_WITHOUT_FLOOR, "0%"),
-        "failCgroupV1": False,
-        "failSwapOn": False,
-        "imageGCHighThresholdPercent": 100,
-        "makeIPTablesUtilChains": False,
-        "nodeLeaseDurationSeconds": 4,
-        "nodeStatusUpdateFrequency": "1s",
         "resolvConf": str(directory / "resolv.conf"),
         "systemReserved": {"memory": str(max(0, host_memory_bytes - MEMORY_BYTES))},
     }

@@ -14,6 +14,8 @@ from testbed.cluster.commands import run
 from testbed.kubernetes import control_groups
 
 SOURCES = Path(__file__).parent / "control_plane"
+#: Configuration files and scripts of the parts.
+CONFIG = Path(__file__).parent / "config"
 POLICY_SOURCES = Path(__file__).parent / "network_policies"
 HELM_SOURCES = Path(__file__).parents[2] / "deploy" / "release" / "helm"
 CACHE = Path(__file__).parents[2] / ".cache" / "kubernetes"
