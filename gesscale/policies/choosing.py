@@ -21,6 +21,7 @@ from gesscale.plan.placement import (
     unknown_delays,
     usable,
 )
+from gesscale.policies.details import at_maximum, at_minimum, no_removal, reconfiguring, stale_map
 from gesscale.ports import ClusterState, Knowledge, Latencies
 
 
@@ -146,7 +147,7 @@ class ChoosingPolicy(ABC):
             return self.plan_fewer(context)
         plan = self.plan_more(context)
         if plan.change and self.latency_aware and latencies.map_status.stale:
-            return replace(plan, detail=f"{plan.detail}; latency map: {latencies.map_status.stale}")
+            return replace(plan, detail=f"{plan.detail}; {stale_map(latencies.map_status.stale)}")
         return plan
 
 
@@ -160,12 +161,11 @@ def _blocking_reason(context: PlanningContext) -> tuple[Reason, str] | None:
     if set(context.placement) != set(context.reading.placement) and not idles:
         # The reading belongs to another placement. (An idle query runs no batch, so after a scale-in at night its
         # newest batch is from the old placement.)
-        live, read = ", ".join(context.placement) or "no node", ", ".join(context.reading.placement)
-        return Reason.RECONFIGURING, f"replicas are on {live}, the newest batch ran on {read}"
+        return Reason.RECONFIGURING, reconfiguring(context.placement, context.reading.placement)
     if context.analysis.verdict is Verdict.MORE and count >= operator.max_replicas:
-        return Reason.AT_MAX_REPLICAS, f"max_replicas is {operator.max_replicas}"
+        return Reason.AT_MAX_REPLICAS, at_maximum(operator.max_replicas)
     if context.analysis.verdict is Verdict.FEWER and count <= operator.min_replicas:
-        return Reason.AT_MIN_REPLICAS, f"min_replicas is {operator.min_replicas}"
+        return Reason.AT_MIN_REPLICAS, at_minimum(operator.min_replicas)
     return None
 
 
@@ -176,7 +176,7 @@ def _map_blocker(context: PlanningContext) -> tuple[Reason, str] | None:
     if analysis.verdict is Verdict.MORE:
         return unknown if context.latencies.map is None else None
     if unknown is None and map_status.stale:
-        return Reason.LATENCY_MAP_STALE, f"{analysis.detail}; no removal: {map_status.stale}"
+        return Reason.LATENCY_MAP_STALE, f"{analysis.detail}; {no_removal(map_status.stale)}"
     return unknown
 
 

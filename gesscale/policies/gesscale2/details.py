@@ -1,4 +1,4 @@
-"""Texts of the decisions of `gesscale2`: they give the figures behind a reason."""
+"""Texts of the decisions of `gesscale2`: the figures behind a reason."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,6 @@ from gesscale.model.decision import format_replicas
 NOTHING_LEARNED = "no batch with rows and no offered rows yet"
 CHEAPER_TO_WAIT = "a backlog costs less than more replicas"
 METRICS_MISSING = "replicas, last batches or backlog unknown"
-NO_OTHER_NODE = "no other node can take a replica"
 CONTENDED_NODE = "its last free slot goes to another operator, where it saves more"
 
 
@@ -33,26 +32,11 @@ def lower_cost(breakdown: str, present: str) -> str:
     return f"{breakdown}; instead of {present}"
 
 
-def no_removal(stale: str) -> str:
-    """Return why no replica is removed: the latency map is stale."""
-    return f"no removal: {stale}"
-
-
 def limited_by_work(limit: int) -> str:
     """Return the number of replicas beyond which replicas got no work."""
     return f"more than {limit} replicas got no work"
 
 
-def limited_by_setting(max_replicas: int) -> str:
-    """Return the configured limit."""
-    return f"max_replicas is {max_replicas}"
-
-
 def idle(nodes: Sequence[str]) -> str:
     """Return the nodes whose replicas got no work, and a likely cause."""
     return f"rows wait, but {', '.join(nodes)} took part in no batch; check that the source has enough partitions"
-
-
-def reconfiguring(live: Sequence[str], newest_batch: Sequence[str]) -> str:
-    """Return the nodes of the replicas, and those of the newest batch, which differ."""
-    return f"replicas are on {', '.join(live) or 'no node'}, the newest batch ran on {', '.join(newest_batch)}"

@@ -15,6 +15,7 @@ from gesscale.model.observation import Batch, OperatorReading, WorkflowObservati
 from gesscale.model.workflow import Operator, Workflow
 from gesscale.options import PolicyOptions
 from gesscale.plan.placement import nd_max_ms, nearest_first, present_placement, rejected, stay, unknown_delays, usable
+from gesscale.policies.details import no_removal
 from gesscale.policies.gesscale2 import details
 from gesscale.policies.gesscale2.analysis.capacity import predicted_mst, warm_samples
 from gesscale.policies.gesscale2.analysis.changes import buckets_ahead, change_cost
@@ -290,7 +291,7 @@ class Gesscale2Policy:
         detail = f"{analysis.detail}; {comparison}"
         stale = knowledge.latencies.map_status.stale
         if stale and not set(present) <= set(placement):
-            detail = f"{detail}; {details.no_removal(stale)}"
+            detail = f"{detail}; {no_removal(stale)}"
             return replace(unchanged, reason=Reason.LATENCY_MAP_STALE, detail=detail)
         taken, nearest = (set(placement), nearest_first(knowledge.latencies.map, free.nodes, operator.driver_node))
         return replace(

@@ -19,6 +19,7 @@ from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.model.workflow import Operator, Workflow
 from gesscale.plan.placement import nd_max_ms, stay
 from gesscale.policies.choosing import ChoosingPolicy, PlanningContext
+from gesscale.policies.details import NO_OTHER_NODE, at_maximum, at_minimum
 from gesscale.ports import Knowledge, Policy
 from gesscale.wire import MAX_REPLICAS
 
@@ -122,10 +123,10 @@ def _alone(proposal: int, now: int, operator: Operator, growth: SizingSettings) 
         limits.append(f"max_step_up is {growth.max_step_up}")
     if replicas > operator.max_replicas:
         replicas = operator.max_replicas
-        limits.append(f"max_replicas is {operator.max_replicas}")
+        limits.append(at_maximum(operator.max_replicas))
     if replicas < operator.min_replicas:
         replicas = operator.min_replicas
-        limits.append(f"min_replicas is {operator.min_replicas}")
+        limits.append(at_minimum(operator.min_replicas))
     return Target(replicas=replicas, limits=tuple(limits))
 
 
@@ -192,7 +193,7 @@ class SizingPolicy(ChoosingPolicy):
             placement = tuple(sorted((*placement, ranked.nodes[0])))
         rejections = ranked.rejections + self.rejections_of(ranked.nodes)
         if placement == context.placement:
-            detail = f"{analysis.detail}; no node can take another replica"
+            detail = f"{analysis.detail}; {NO_OTHER_NODE}"
             stuck = stay(analysis, context.cluster, Reason.NO_CANDIDATE_NODE, detail)
             return replace(stuck, rejections=rejections)
         missing = target - len(placement)

@@ -7,6 +7,7 @@ from gesscale.model.observation import OperatorReading
 from gesscale.model.order import Order
 from gesscale.model.workflow import Operator
 from gesscale.plan.placement import unknown_delays
+from gesscale.policies.details import NO_OTHER_NODE, at_maximum, reconfiguring
 from gesscale.policies.gesscale2 import details
 from gesscale.ports import ClusterState, Knowledge
 
@@ -50,8 +51,8 @@ def why_no_more(operator: Operator, replicas: int, limit: int | None) -> tuple[R
     if limit is not None and replicas >= limit:
         return Reason.AT_MAX_REPLICAS, details.limited_by_work(limit)
     if replicas >= operator.max_replicas:
-        return Reason.AT_MAX_REPLICAS, details.limited_by_setting(operator.max_replicas)
-    return Reason.NO_CANDIDATE_NODE, details.NO_OTHER_NODE
+        return Reason.AT_MAX_REPLICAS, at_maximum(operator.max_replicas)
+    return Reason.NO_CANDIDATE_NODE, NO_OTHER_NODE
 
 
 def reason_of_change(before: int, after: int) -> Reason:
@@ -69,7 +70,7 @@ def blocking_reason(
         return Reason.CLUSTER_UNAVAILABLE, cluster.problem
     idle = idle_replicas(present, reading, knowledge.latest(operator.name))
     if set(present) != set(reading.placement) and reading.throughput_rows_per_s and not idle:
-        return Reason.RECONFIGURING, details.reconfiguring(present, reading.placement)
+        return Reason.RECONFIGURING, reconfiguring(present, reading.placement)
     if not present or not reading.batches or reading.backlog_rows is None:
         return Reason.METRICS_MISSING, details.METRICS_MISSING
     return unknown_delays(knowledge.latencies, present, operator.driver_node)
