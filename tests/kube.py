@@ -137,7 +137,7 @@ def pod(name: str, on: str = "", *, role: str = "executor", of: str = "op", **ch
         "phase": "Running" if on else "Pending",
         "ready": bool(on),
         "labels": labels,
-        "takes": Room(cpu_m=1000, memory_bytes=512 * MIB, pods=1),
+        "requests": Room(cpu_m=1000, memory_bytes=512 * MIB, pods=1),
         "ip": "10.244.0.9" if role == "driver" else "",
     }
     return PodRecord(**{**given, **changes})
@@ -177,7 +177,7 @@ class FakeCluster:
         )
 
 
-def desk_of(api: FakeApi, term: Callable[[], int | None] = lambda: 1) -> OrderWriter:
+def order_writer_of(api: FakeApi, term: Callable[[], int | None] = lambda: 1) -> OrderWriter:
     return OrderWriter(Documents(api, api.watched), term)
 
 

@@ -4,7 +4,7 @@ import pytest
 from cluster_contract import ClusterContract, Site
 from flink_scenes import alone
 from flink_scenes import plant as flink_plant
-from kube import EPOCH_S, FakeApi, FakeCluster, desk_of, driver, pod
+from kube import EPOCH_S, FakeApi, FakeCluster, driver, order_writer_of, pod
 from spark_scenes import QUIET, equal_delays, one_operator, physics_of, steady
 
 from gesscale.kubernetes.placement.cluster import KubernetesCluster
@@ -46,7 +46,7 @@ class Watched(Site):
         cluster = KubernetesCluster(
             workflow=self.api.workflow(),
             snapshot=self.world.snapshot,
-            order_writer=desk_of(self.api),
+            order_writer=order_writer_of(self.api),
             reservations=Reservations(),
             term=1,
             at_s=EPOCH_S,

@@ -116,10 +116,10 @@ class Orders(RuleBasedStateMachine):
         self.world.pods = [each for at, each in enumerate(self.world.pods) if at != index % len(self.world.pods)]
 
     @precondition(lambda self: self.world.pods)
-    @rule(index=st.integers(0, 5), how=st.sampled_from(["ready", "leaving"]))
+    @rule(index=st.integers(0, 5), how=st.sampled_from(["ready", "terminating"]))
     def trouble(self, index, how):
         at = index % len(self.world.pods)
-        changed = replace(self.world.pods[at], **{how: how == "leaving"})
+        changed = replace(self.world.pods[at], **{how: how == "terminating"})
         self.world.pods = [*self.world.pods[:at], changed, *self.world.pods[at + 1 :]]
 
     @rule(on=st.sampled_from(NAMES))

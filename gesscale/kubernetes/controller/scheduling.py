@@ -164,7 +164,7 @@ class WorkflowScheduler:
 
     def _close(self, scheduled: _ScheduledWorkflow) -> None:
         for name in scheduled.workflow.resources:
-            self._context.reservations.keep((scheduled.workflow.namespace, name), (), ONE_POD)
+            self._context.reservations.reserve((scheduled.workflow.namespace, name), (), ONE_POD)
         scheduled.controller = None
 
     def _step(self, key: Key, scheduled: _ScheduledWorkflow) -> None:

@@ -88,7 +88,7 @@ class StatusReporter:
         newest = self._documents.newest(key)
         if newest is None or str(newest["metadata"].get("uid", "")) != resource.metadata.uid:
             return  # deleted or recreated since the step
-        seen = ObservedStep(
+        observed = ObservedStep(
             spec=resource.spec,
             generation=resource.metadata.generation,
             decision=decision,
@@ -97,7 +97,7 @@ class StatusReporter:
             driver=_driver(step.applications[name]),
             node_pool=node_pool_of(step.cluster, name),
         )
-        report = self._write(key, lambda document: report_step(group_of(document, "status"), seen, now_s), term)
+        report = self._write(key, lambda document: report_step(group_of(document, "status"), observed, now_s), term)
         if (order := report.settled) is not None:
             self._metrics.rescale_took((order.settled_at_s or order.at_s) - order.at_s)
 

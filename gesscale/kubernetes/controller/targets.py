@@ -115,7 +115,7 @@ class Targets:
 def _is_own(address: Address, namespace: str, view: ClusterView, *, service: bool) -> bool:
     """Return whether an address belongs to a pod of the namespace, or is behind its Service and no other pod's."""
     text = str(address)
-    owners = {pod.namespace for pod in view.pods.objects.values() if pod.ip == text and not pod.over}
+    owners = {pod.namespace for pod in view.pods.objects.values() if pod.ip == text and not pod.ended}
     if owners:
         return namespace in owners
     return service and all(text not in node.addresses for node in view.nodes.objects.values())

@@ -137,7 +137,7 @@ class WorkflowController:
         self._note_addresses(cluster.begin(workflow, now_s))
         places = {name: found.place for name, found in cluster.applications.items() if found.place is not None}
         built = workflow.build(places)
-        seen: list[tuple[ClusterState, Latencies]] = []
+        inputs: list[tuple[ClusterState, Latencies]] = []
         loop = ControlLoop(
             metrics=self._open_metrics(workflow),
             latencies=self._open_latencies(workflow),
@@ -150,10 +150,10 @@ class WorkflowController:
             budget=self._context.budget,
             budget_key=f"{workflow.namespace}/{workflow.name}",
             measure_phase=self._context.measure_phase,
-            on_inputs=lambda cluster, latencies: seen.append((cluster, latencies)),
+            on_inputs=lambda cluster, latencies: inputs.append((cluster, latencies)),
         )
         decisions = loop.step(now_s)
-        state, latencies = seen[0]
+        state, latencies = inputs[0]
         step = WorkflowStep(
             name=loop.budget_key,
             workflow=built,

@@ -74,13 +74,13 @@ class ClusterIndex:
         """Return one node as `ineligible_nodes` does; without a problem if it can take an executor."""
         taken = self.taken.get(name, _NOTHING) + reserved.get(name, _NOTHING)
         for pod in own:
-            if pod.node == name and not pod.over:
-                taken = taken.without(pod.takes)
+            if pod.node == name and not pod.ended:
+                taken = taken.without(pod.requests)
         return evaluate_node(self.nodes[name], taken, needs)
 
     def _ineligible_for_any(self, needs: ExecutorNeeds) -> Mapping[str, Node]:
         """Return the nodes that are ineligible for these needs, whoever owns the pods on them."""
-        key = needs.takes, needs.pool.model_dump_json(), needs.architectures, needs.tolerations
+        key = needs.requests, needs.pool.model_dump_json(), needs.architectures, needs.tolerations
         known = self._ineligible.get(key)
         if known is None:
             nodes = (evaluate_node(node, self.taken.get(name, _NOTHING), needs) for name, node in self.nodes.items())
@@ -109,7 +109,7 @@ class Application:
     @property
     def placement(self) -> tuple[str, ...]:
         """The nodes that hold an executor, sorted; one that is terminating does not count."""
-        return tuple(sorted({pod.node for pod in self.executors if pod.node and not pod.leaving}))
+        return tuple(sorted({pod.node for pod in self.executors if pod.node and not pod.terminating}))
 
 
 def find_application(resource: StreamAutoscaler, index: ClusterIndex) -> Application:
@@ -119,7 +119,7 @@ def find_application(resource: StreamAutoscaler, index: ClusterIndex) -> Applica
         return Application(place=outside, executors=_executors(resource, index, None))
     selector = driver_selector(resource)
     labelled = index.pods_of(resource.namespace, selector.match_labels)
-    drivers = [pod for pod in labelled if not pod.over and not pod.leaving and selects(selector, pod.labels)]
+    drivers = [pod for pod in labelled if not pod.ended and not pod.terminating and selects(selector, pod.labels)]
     if len(drivers) != 1:
         labels = [f"{key}={value}" for key, value in selector.match_labels.items()]
         problem = Problem("driver-pod-missing", {"labels": labels})
@@ -141,7 +141,7 @@ def _executors(resource: StreamAutoscaler, index: ClusterIndex, driver: PodRecor
     application = driver.labels.get(APPLICATION_LABEL) if driver is not None else None
     key, value = (APPLICATION_LABEL, application) if application else (AUTOSCALER_LABEL, resource.name)
     pods = index.pods_of(resource.namespace, {key: value})
-    found = (pod for pod in pods if not pod.over and _EXECUTOR.items() <= pod.labels.items())
+    found = (pod for pod in pods if not pod.ended and _EXECUTOR.items() <= pod.labels.items())
     return tuple(sorted(found, key=lambda pod: pod.name))
 
 
@@ -149,20 +149,20 @@ def needs_of(resource: StreamAutoscaler, application: Application, nodes: Mappin
     """Return the requirements of one executor on a node."""
     spec = resource.spec.executor
     sample = min(application.executors, key=lambda pod: not pod.node, default=None)
-    takes = sample.takes if sample is not None else ONE_POD
-    requests = {"cpu": spec.requests.cpu, "memory": spec.requests.memory}
-    stated = room_of({what: parse_quantity(amount) for what, amount in requests.items() if amount is not None})
+    observed = sample.requests if sample is not None else ONE_POD
+    amounts = {"cpu": spec.requests.cpu, "memory": spec.requests.memory}
+    configured = room_of({name: parse_quantity(amount) for name, amount in amounts.items() if amount is not None})
     used = {pod.node for pod in application.executors}
     if application.place is not None:
         used.add(application.place.node)
-    seen = {nodes[name].architecture for name in used if name in nodes}
+    architectures = {nodes[name].architecture for name in used if name in nodes}
     return ExecutorNeeds(
-        takes=Room(
-            cpu_m=takes.cpu_m if spec.requests.cpu is None else stated.cpu_m,
-            memory_bytes=takes.memory_bytes if spec.requests.memory is None else stated.memory_bytes,
+        requests=Room(
+            cpu_m=observed.cpu_m if spec.requests.cpu is None else configured.cpu_m,
+            memory_bytes=observed.memory_bytes if spec.requests.memory is None else configured.memory_bytes,
             pods=1,
         ),
         pool=resource.spec.node_pool,
-        architectures=frozenset(spec.architectures) or frozenset(seen - {""}),
+        architectures=frozenset(spec.architectures) or frozenset(architectures - {""}),
         tolerations=sample.tolerations if sample is not None else (),
     )

@@ -40,7 +40,7 @@ class KubernetesCluster:
     applications: Mapping[str, Application] = field(default_factory=dict)
     current_orders: Mapping[str, OrderStatus | None] = field(default_factory=dict)
     #: The last state.
-    seen: ClusterState = field(default_factory=lambda: ClusterState(problem="the cluster was not read yet"))
+    last_state: ClusterState = field(default_factory=lambda: ClusterState(problem="the cluster was not read yet"))
 
     def begin(self, workflow: ManagedWorkflow, at_s: float) -> ClusterView:
         """Begin a step with the current resources; return the watched objects."""
@@ -68,10 +68,10 @@ class KubernetesCluster:
         """
         view = self.refresh()
         if (problem := view.problem) is not None:
-            self.seen = ClusterState(problem=str(problem))
+            self.last_state = ClusterState(problem=str(problem))
             raise ClusterError(problem.code, **problem.fields)
-        self.seen = self._state(view)
-        return self.seen
+        self.last_state = self._state(view)
+        return self.last_state
 
     def apply(self, operator: str, placement: tuple[str, ...]) -> Outcome:
         """Order a placement; the driver applies it asynchronously.
@@ -92,7 +92,7 @@ class KubernetesCluster:
         if application.place is None:
             raise ClusterError("order-without-driver", operator=operator, cause=str(application.problem or ""))
         # Compare with the state of the decision, which leaves out executors that do not become ready.
-        present = self.seen.placements.get(operator, ())
+        present = self.last_state.placements.get(operator, ())
         added = tuple(node for node in placement if node not in present)
         removed = tuple(node for node in present if node not in placement)
         _check_limits(resource, placement, added=added, removed=removed)
@@ -121,7 +121,7 @@ class KubernetesCluster:
         if (stale := view.problem) is not None:
             raise ClusterError(stale.code, **stale.fields)
         needs = needs_of(resource, application, view.nodes.objects)
-        with self.reservations.reserving(_key(resource), set(target) - _bound(application), needs.takes) as reserved:
+        with self.reservations.claim(_key(resource), set(target) - _bound(application), needs.requests) as reserved:
             for name in added:
                 cause = "the node was deleted"
                 if name in view.nodes.objects:
@@ -159,14 +159,14 @@ class KubernetesCluster:
         return shared_room(
             nodes.values(),
             view.pods.objects.values(),
-            [needs_of(each, self.applications[name], nodes).takes for name, each in resources.items()],
+            [needs_of(each, self.applications[name], nodes).requests for name, each in resources.items()],
             reserved=self.reservations.of_others(None),
         )
 
     def _ineligible(self, operator: str, view: ClusterView) -> dict[str, Node]:
         resource, application = self.workflow.resources[operator], self.applications[operator]
         needs = needs_of(resource, application, view.nodes.objects)
-        self.reservations.keep(_key(resource), set(self._ordered(operator)) - _bound(application), needs.takes)
+        self.reservations.reserve(_key(resource), set(self._ordered(operator)) - _bound(application), needs.requests)
         ineligible = view.index.ineligible_nodes(
             needs, application.executors, self.reservations.of_others(_key(resource))
         )

@@ -15,7 +15,7 @@ from gesscale.wire import group_of, text_of
 
 #: Annotation of an executor: the order that started it.
 ORDER = "gesscale.dev/order"
-OVER = frozenset({"Succeeded", "Failed"})
+ENDED_PHASES = frozenset({"Succeeded", "Failed"})
 _PROBLEM_CHARS = 300
 _POD = "Pod"
 
@@ -44,11 +44,11 @@ class PodRecord:
     ip: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     #: Its requests as the scheduler counts them.
-    takes: Room = ONE_POD
+    requests: Room = ONE_POD
     #: Whether its Ready condition is true.
     ready: bool = False
     #: Whether it is terminating.
-    leaving: bool = False
+    terminating: bool = False
     #: The order that started it; empty if none.
     order: str = ""
     #: Its tolerations.
@@ -57,9 +57,9 @@ class PodRecord:
     problem: str = ""
 
     @property
-    def over(self) -> bool:
+    def ended(self) -> bool:
         """Whether it has ended and takes no room any more."""
-        return self.phase in OVER
+        return self.phase in ENDED_PHASES
 
 
 _SHARED: dict[object, Any] = {}
@@ -100,12 +100,12 @@ def read_pod(item: Mapping[str, Any]) -> PodRecord:
         phase=intern(phase),
         ip=text_of(status, "podIP"),
         labels=texts_of(metadata, "labels"),
-        takes=_shared(room_of(_requests(spec, status), pods=1)),
+        requests=_shared(room_of(_requests(spec, status), pods=1)),
         ready=ready,
-        leaving=metadata.get("deletionTimestamp") is not None,
+        terminating=metadata.get("deletionTimestamp") is not None,
         order=intern(text_of(group_of(metadata, "annotations"), ORDER)),
         tolerations=_shared(tolerations),
-        problem="" if ready or phase in OVER else _problem(status, conditions)[:_PROBLEM_CHARS],
+        problem="" if ready or phase in ENDED_PHASES else _problem(status, conditions)[:_PROBLEM_CHARS],
     )
 
 

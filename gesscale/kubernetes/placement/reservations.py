@@ -18,12 +18,12 @@ class Reservations:
         self._lock = threading.RLock()
         self._reserved: dict[Key, tuple[frozenset[str], Room]] = {}
 
-    def keep(self, resource: Key, nodes: Iterable[str], takes: Room) -> None:
+    def reserve(self, resource: Key, nodes: Iterable[str], requests: Room) -> None:
         """Set the nodes on which executors of a resource are still expected; none removes the reservation."""
         expected = frozenset(nodes)
         with self._lock:
             if expected:
-                self._reserved[resource] = expected, takes
+                self._reserved[resource] = expected, requests
             else:
                 self._reserved.pop(resource, None)
 
@@ -38,19 +38,19 @@ class Reservations:
         with self._lock:
             reserved = [reservation for key, reservation in self._reserved.items() if key != resource]
         total: dict[str, Room] = {}
-        for nodes, takes in reserved:
+        for nodes, requests in reserved:
             for node in nodes:
-                total[node] = total.get(node, Room()) + takes
+                total[node] = total.get(node, Room()) + requests
         return total
 
     @contextmanager
-    def reserving(self, resource: Key, nodes: Iterable[str], takes: Room) -> Iterator[Mapping[str, Room]]:
+    def claim(self, resource: Key, nodes: Iterable[str], requests: Room) -> Iterator[Mapping[str, Room]]:
         """Reserve nodes for a resource under the lock; an exception restores the previous reservation."""
         with self._lock:
             before = self._reserved.get(resource)
-            self.keep(resource, nodes, takes)
+            self.reserve(resource, nodes, requests)
             try:
                 yield self.of_others(resource)
             except BaseException:
-                self.keep(resource, *(before or ((), takes)))
+                self.reserve(resource, *(before or ((), requests)))
                 raise

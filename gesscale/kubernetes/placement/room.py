@@ -18,7 +18,7 @@ class ExecutorNeeds:
     """Requirements of one executor on a node."""
 
     #: Its requests, and one pod.
-    takes: Room = ONE_POD
+    requests: Room = ONE_POD
     #: The nodes it may run on.
     pool: LabelSelector = ALL_NODES
     #: Architectures of its image; empty for any.
@@ -31,8 +31,8 @@ def room_taken(pods: Iterable[PodRecord]) -> dict[str, Room]:
     """Return the room taken by pods, by node; ended pods do not count."""
     taken: dict[str, Room] = {}
     for pod in pods:
-        if pod.node and not pod.over:
-            taken[pod.node] = taken.get(pod.node, Room()) + pod.takes
+        if pod.node and not pod.ended:
+            taken[pod.node] = taken.get(pod.node, Room()) + pod.requests
     return taken
 
 
@@ -44,7 +44,7 @@ def evaluate_node(node: NodeRecord, taken: Room, needs: ExecutorNeeds) -> Node:
         Reason.NOT_READY: node.unready,
         Reason.CORDONED: node.closed_to(lambda taint: tolerated(taint, needs.tolerations)),
         Reason.WRONG_ARCHITECTURE: _wrong_architecture(node, needs.architectures),
-        Reason.NO_ROOM: _lack(node, taken, needs.takes),
+        Reason.NO_ROOM: _lack(node, taken, needs.requests),
     }
     first = next(((reason, problem) for reason, problem in problems.items() if problem), None)
     return evaluated if first is None else replace(evaluated, reason=first[0], problem=first[1])
@@ -112,11 +112,11 @@ def _lack(node: NodeRecord, taken: Room, requested: Room) -> str:
 
 
 def shared_room(
-    nodes: Iterable[NodeRecord], pods: Iterable[PodRecord], takes: Sequence[Room], *, reserved: Mapping[str, Room]
+    nodes: Iterable[NodeRecord], pods: Iterable[PodRecord], requests: Sequence[Room], *, reserved: Mapping[str, Room]
 ) -> dict[str, int]:
     """Return how many executors, one per operator, each node can take, for nodes without room for one of each."""
     taken, nothing = room_taken(pods), Room()
-    largest_first = sorted(takes, key=lambda each: (each.cpu_m, each.memory_bytes), reverse=True)
+    largest_first = sorted(requests, key=lambda each: (each.cpu_m, each.memory_bytes), reverse=True)
     found: dict[str, int] = {}
     for node in nodes:
         whole = node.room or Room()
@@ -124,7 +124,7 @@ def shared_room(
         for each in largest_first:
             if not each.lack(left, whole):
                 left, count = left.without(each), count + 1
-        if count < len(takes):
+        if count < len(requests):
             found[node.name] = count
     return found
 
@@ -144,7 +144,7 @@ class NodeBackoff:
 
     def update(self, executors: Iterable[PodRecord], expected: Collection[str], now_s: float) -> dict[str, str]:
         """Note which executors are ready; return the nodes in backoff with the reason."""
-        pods = tuple(pod for pod in executors if not pod.leaving)
+        pods = tuple(pod for pod in executors if not pod.terminating)
         ready = {pod.node for pod in pods if pod.ready}
         missing = {*expected, *(pod.node for pod in pods if pod.node)} - ready
         self._since_s = {node: self._since_s.get(node, now_s) for node in missing}

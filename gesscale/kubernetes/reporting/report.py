@@ -9,7 +9,7 @@ from typing import Any
 from gesscale.formatting import format_duration
 from gesscale.kubernetes.api.events import EventDraft, EventType, Incident
 from gesscale.kubernetes.reporting.status import ObservedStep, fault_status, new_status, settled_order
-from gesscale.kubernetes.resource.conditions import FAILURES, LIMITS, METRICS_LACKING
+from gesscale.kubernetes.resource.conditions import FAILURES, LIMITS, METRICS_UNAVAILABLE
 from gesscale.kubernetes.resource.order import OrderStatus
 from gesscale.kubernetes.resource.parts import parse_instant_s
 from gesscale.kubernetes.resource.translate import ResourceFault
@@ -277,7 +277,7 @@ def _standstill(before: Mapping[str, Any], decision: Decision) -> Iterator[Event
         yield EventDraft(EventType.NORMAL, Incident.RESUMED, "the pause has ended", "")
     if plan.reason is Reason.PAUSED:
         yield EventDraft(EventType.NORMAL, Incident.PAUSED, detail, "")
-    elif plan.reason in METRICS_LACKING:
+    elif plan.reason in METRICS_UNAVAILABLE:
         yield EventDraft(EventType.WARNING, Incident.METRICS_MISSING, *message)
     elif plan.reason is Reason.OVERRIDDEN:
         yield EventDraft(EventType.NORMAL, Incident.OVERRIDDEN, detail, "")
@@ -322,12 +322,12 @@ class StepReport:
     settled: OrderStatus | None = None
 
 
-def report_step(old: Mapping[str, Any], seen: ObservedStep, now_s: float) -> StepReport:
+def report_step(old: Mapping[str, Any], step: ObservedStep, now_s: float) -> StepReport:
     """Report one operator after a step."""
-    decision = seen.decision
-    patch = status_patch(old, new_status(old, seen, now_s))
+    decision = step.decision
+    patch = status_patch(old, new_status(old, step, now_s))
     status = merged(old, patch or {})
-    settled = settled_order(old, seen.known, decision.operator)
+    settled = settled_order(old, step.known, decision.operator)
     return StepReport(status=status, patch=patch, events=events_of(old, status, decision, settled), settled=settled)
 
 

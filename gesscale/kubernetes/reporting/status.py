@@ -56,18 +56,18 @@ class ObservedStep:
     node_pool: NodePoolStatus | None = None
 
 
-def new_status(old: Mapping[str, Any], seen: ObservedStep, now_s: float) -> dict[str, Any]:
+def new_status(old: Mapping[str, Any], step: ObservedStep, now_s: float) -> dict[str, Any]:
     """Return the status after a step."""
-    decision, known = seen.decision, seen.known
+    decision, known = step.decision, step.known
     analysis, name = decision.analysis, decision.operator
     desired = desired_placement(decision, known)
     status = StreamAutoscalerStatus(
-        observed_generation=seen.generation,
-        replicas=None if seen.live is None else len(seen.live),
+        observed_generation=step.generation,
+        replicas=None if step.live is None else len(step.live),
         desired_replicas=len(desired) or None,
-        placement=tuple(sorted(seen.live or ())),
-        driver=seen.driver,
-        node_pool=seen.node_pool,
+        placement=tuple(sorted(step.live or ())),
+        driver=step.driver,
+        node_pool=step.node_pool,
         mst=_estimate(analysis.mst),
         load=None if analysis.reading is None else LoadStatus.model_validate(analysis.reading, from_attributes=True),
         nd_max_ms=analysis.nd_max_ms,
@@ -78,10 +78,10 @@ def new_status(old: Mapping[str, Any], seen: ObservedStep, now_s: float) -> dict
         history=past_orders(old),
         memory=MemoryStatus.of(known, name),
         conditions=conditions_of(
-            findings_of(decision, seen.spec, now_s), old, generation=seen.generation, now_s=now_s, chars=_FINDING_CHARS
+            findings_of(decision, step.spec, now_s), old, generation=step.generation, now_s=now_s, chars=_FINDING_CHARS
         ),
     ).document()
-    if seen.live is None:
+    if step.live is None:
         del status["placement"]
     kept = {"order": _order(old.get("order"), known.latest(name)), "model": status.get("model") or old.get("model")}
     return status | {key: value for key, value in kept.items() if value is not None}

@@ -15,7 +15,7 @@ from gesscale.model.observation import HOLDS_NONE_YET
 from gesscale.wire import entries_of
 
 FAILURES = {OutcomeStatus.FAILED, OutcomeStatus.PARTLY_APPLIED}
-METRICS_LACKING = {Reason.METRICS_MISSING, Reason.METRICS_STALE}
+METRICS_UNAVAILABLE = {Reason.METRICS_MISSING, Reason.METRICS_STALE}
 _CANNOT_CHANGE = {Reason.CLUSTER_UNAVAILABLE, Reason.RECONFIGURING, Reason.POLICY_FAILED, Reason.CHANGE_BUDGET_SPENT}
 #: A change in progress, of this operator or of others, is no failure.
 _WAITS = {Reason.RECONFIGURING, Reason.CHANGE_BUDGET_SPENT}
@@ -122,7 +122,7 @@ def _metrics(decision: Decision) -> ConditionFinding:
     analysis = decision.analysis
     if analysis.reading is not None:
         return ConditionFinding(True, "MetricsFound", "the driver reports batches")
-    reason = analysis.reason if analysis.reason in METRICS_LACKING else Reason.METRICS_MISSING
+    reason = analysis.reason if analysis.reason in METRICS_UNAVAILABLE else Reason.METRICS_MISSING
     return ConditionFinding(False, reason, analysis.detail)
 
 

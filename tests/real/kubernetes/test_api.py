@@ -260,7 +260,7 @@ def test_room_is_counted_as_kubectl_describe_counts_it(cluster, admin, namespace
     pods = [read_pod(item) for page in admin.pages(PODS) for item in page["items"]]
     nodes = [read_node(item) for page in admin.pages(NODES) for item in page["items"]]
     assert {each.name for each in nodes} >= set(cluster.node_names)
-    takes = {each.name: each.takes for each in pods if each.namespace == namespace}
+    takes = {each.name: each.requests for each in pods if each.namespace == namespace}
     assert {name: each.cpu_m for name, each in takes.items()} == {
         "plain": 151,
         "inits": 203,
@@ -269,7 +269,7 @@ def test_room_is_counted_as_kubectl_describe_counts_it(cluster, admin, namespace
     }
     said = cluster.run_kubectl("describe", "node", node)
     cpu, memory = re.search(r"  cpu +(\S+) .*\n  memory +(\S+) ", said.split("Allocated resources:")[1]).groups()
-    taken = [each.takes for each in pods if each.node == node and not each.over]
+    taken = [each.requests for each in pods if each.node == node and not each.ended]
     index = ClusterIndex({each.name: each for each in nodes}, {f"{each.namespace}/{each.name}": each for each in pods})
     assert index.evaluate_node(node, ExecutorNeeds(), (), {}).problem == ""
     assert f"{sum(each.cpu_m for each in taken)}m" == cpu

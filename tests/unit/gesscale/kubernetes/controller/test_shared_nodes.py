@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from kube import EPOCH_S, MIB, FakeApi, FakeCluster, by_hand, context_of, desk_of, driver, node, pod
+from kube import EPOCH_S, MIB, FakeApi, FakeCluster, by_hand, context_of, driver, node, order_writer_of, pod
 
 from gesscale.kubernetes.controller.workflow_controller import WorkflowController
 from gesscale.kubernetes.placement.nodes import Room
@@ -21,7 +21,7 @@ class Scene:
         for name in NAMES:
             self.api.put(name, **by_hand("a", "b"), **({"workflow": workflow} if workflow else {}))
         # An executor asks for one CPU (tests/kube.py), so the rest of b's two is room for one of twenty.
-        other = pod("other", "b", of="other", takes=Room(cpu_m=1000, memory_bytes=MIB, pods=1))
+        other = pod("other", "b", of="other", requests=Room(cpu_m=1000, memory_bytes=MIB, pods=1))
         executors = [pod(f"{name}-e1", "a", of=name) for name in NAMES]
         self.world = FakeCluster(
             nodes=[
@@ -30,7 +30,7 @@ class Scene:
             ],
             pods=[other, *executors, *(driver("a", of=name) for name in NAMES)],
         )
-        self.context = context_of(self.world.snapshot, desk_of(self.api))
+        self.context = context_of(self.world.snapshot, order_writer_of(self.api))
         self.steered = {
             key: WorkflowController(found, self.context, 1, {}, EPOCH_S)
             for key, found in gather(self.api.seen.values()).workflows.items()

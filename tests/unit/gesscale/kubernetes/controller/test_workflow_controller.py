@@ -1,7 +1,7 @@
 """One workflow under the loop: restored knowledge, restarts, stale views."""
 
 import pytest
-from kube import EPOCH_S, FakeApi, FakeCluster, by_hand, context_of, desk_of, order, pod
+from kube import EPOCH_S, FakeApi, FakeCluster, by_hand, context_of, order, order_writer_of, pod
 
 from gesscale.kubernetes.controller.workflow_controller import WorkflowController
 from gesscale.kubernetes.resource.memory import MemoryStatus
@@ -21,7 +21,7 @@ class Scene:
         self.steering = self.begin()
 
     def begin(self, term=1, now_s=EPOCH_S):
-        context = context_of(self.world.snapshot, desk_of(self.api, lambda: term), budget=self.budget)
+        context = context_of(self.world.snapshot, order_writer_of(self.api, lambda: term), budget=self.budget)
         statuses = {"op": self.api.seen["streams/op"]["status"]}
         self.steering = WorkflowController(self.api.workflow(), context, term, statuses, now_s)
         return self.steering

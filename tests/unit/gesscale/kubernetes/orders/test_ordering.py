@@ -1,7 +1,7 @@
 """Orders: by the leader only, over what was decided on only."""
 
 import pytest
-from kube import EPOCH_S, SPACE, FakeApi, desk_of, order, refused
+from kube import EPOCH_S, SPACE, FakeApi, order, order_writer_of, refused
 from refusals import refused as refused_with
 
 from gesscale.errors import ClusterError
@@ -23,7 +23,7 @@ def write(api, order_writer, *placement, term=1, over=None, resource=None, rehea
 
 
 def test_an_order_bears_term_count_and_time(api):
-    order_writer = desk_of(api, lambda: 7)
+    order_writer = order_writer_of(api, lambda: 7)
     first = write(api, order_writer, "a", term=7)
     second = write(api, order_writer, "a", "b", term=7, over=first)
     assert (first.id, second.id, second.term) == ("7-1", "7-2", 7)
@@ -32,7 +32,7 @@ def test_an_order_bears_term_count_and_time(api):
 
 
 def test_the_same_is_not_ordered_twice(api):
-    order_writer = desk_of(api, lambda: 2)
+    order_writer = order_writer_of(api, lambda: 2)
     current = OrderStatus.model_validate(order(4, "a", "b", term=1))
     assert write(api, order_writer, "a", "b", term=2, over=current) is current
     assert api.patches == []
@@ -41,7 +41,7 @@ def test_the_same_is_not_ordered_twice(api):
 @pytest.mark.parametrize("leads", [None, 2])
 def test_a_leadership_that_has_ended_orders_nothing_even_if_it_was_won_again(api, leads):
     with refused_with("leadership-lost", ClusterError, term=1):
-        write(api, desk_of(api, lambda: leads), "a")
+        write(api, order_writer_of(api, lambda: leads), "a")
     assert api.status() == {}
 
 
@@ -49,20 +49,20 @@ def test_leadership_that_is_lost_between_two_tries_orders_nothing(api):
     terms = iter([1, None])
     api.faults = [refused(409)]
     with refused_with("leadership-lost", ClusterError):
-        write(api, desk_of(api, lambda: next(terms)), "a")
+        write(api, order_writer_of(api, lambda: next(terms)), "a")
     assert api.status() == {}
 
 
 def test_a_controller_of_a_higher_term_wins(api):
     api.put(status={"order": order(1, "c", term=5)})
     with refused_with("order-term-superseded", ClusterError, term=1, newer_term=5):
-        write(api, desk_of(api), "a")
+        write(api, order_writer_of(api), "a")
 
 
 def test_an_order_written_since_the_decision_stays(api):
     api.meanwhile = lambda: api.write_status("op", order=order(9, "c"))
     with refused_with("order-superseded", ClusterError, order="1-9", nodes=("c",)):
-        write(api, desk_of(api), "a")
+        write(api, order_writer_of(api), "a")
     assert api.status()["order"]["placement"] == ["c"]
 
 
@@ -70,7 +70,7 @@ def test_a_spec_that_changed_since_the_decision_is_decided_on_anew(api):
     decided_on = api.workflow().resources["op"]
     api.put(pause={"reason": "stop"})
     with refused_with("order-spec-changed", ClusterError):
-        write(api, desk_of(api), "a", resource=decided_on)
+        write(api, order_writer_of(api), "a", resource=decided_on)
     assert api.status() == {}
 
 
@@ -79,11 +79,11 @@ def test_a_resource_of_the_same_name_is_not_ordered_for_the_former(api):
     api.delete("op")
     api.put(mode="Act")
     with refused_with("order-spec-changed", ClusterError):
-        write(api, desk_of(api), "a", resource=decided_on)
+        write(api, order_writer_of(api), "a", resource=decided_on)
 
 
 def test_the_order_that_is_replaced_begins_the_history_and_nothing_of_it_stays_in_the_new_one(api):
-    order_writer = desk_of(api)
+    order_writer = order_writer_of(api)
     first = write(api, order_writer, "a")
     api.write_status("op", order={"downtimeSeconds": 2.5, "reason": "Overloaded"})
     api.catch_up()

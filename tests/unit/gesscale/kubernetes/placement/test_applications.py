@@ -24,7 +24,7 @@ def test_executors_are_those_of_the_drivers_application():
 
 
 def test_an_executor_that_leaves_or_waits_holds_no_node():
-    pods = [driver("a"), pod("e1", "a"), pod("e2", "b", leaving=True), pod("e3")]
+    pods = [driver("a"), pod("e1", "a"), pod("e2", "b", terminating=True), pod("e3")]
     found = find_application(resource(), index_of(*pods))
     assert found.placement == ("a",)
     assert len(found.executors) == 3
@@ -45,7 +45,7 @@ WAITING = {"pod": "op-driver", "phase": "Pending", "cause": "Unschedulable: no r
         ),
         ([driver("", problem="Unschedulable: no room")], "driver-pod-pending", WAITING),
         ([driver("a", ip="")], "driver-pod-pending", {"pod": "op-driver", "phase": "Running"}),
-        ([driver("a", leaving=True)], "driver-pod-missing", {"labels": LABELS}),
+        ([driver("a", terminating=True)], "driver-pod-missing", {"labels": LABELS}),
     ],
 )
 def test_without_exactly_one_running_driver_there_is_a_problem(pods, code, fields):

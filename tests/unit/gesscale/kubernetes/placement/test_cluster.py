@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from kube import EPOCH_S, MIB, SPACE, FakeApi, FakeCluster, desk_of, driver, node, order, pod
+from kube import EPOCH_S, MIB, SPACE, FakeApi, FakeCluster, driver, node, order, order_writer_of, pod
 from refusals import refused
 
 from gesscale.errors import ClusterError
@@ -28,14 +28,14 @@ class Scene:
         self.cluster = KubernetesCluster(
             workflow=self.api.workflow(),
             snapshot=self.world.snapshot,
-            order_writer=desk_of(self.api, lambda: self.leads),
+            order_writer=order_writer_of(self.api, lambda: self.leads),
             reservations=self.reservations,
             term=1,
             at_s=EPOCH_S,
         )
 
     def apply(self, *, add=(), remove=()):
-        present = self.cluster.seen.placements.get("op", ())
+        present = self.cluster.last_state.placements.get("op", ())
         return self.cluster.apply("op", tuple(sorted({*present, *add} - set(remove))))
 
     def state_after(self, seconds):
@@ -79,7 +79,7 @@ def test_ineligible_nodes_have_their_reason():
 def test_room_that_is_promised_to_others_is_taken():
     scene = Scene(pod("e1", "a"))
     scene.world.nodes = [node(name, room=Room(cpu_m=1500, memory_bytes=4096 * MIB, pods=9)) for name in "ab"]
-    scene.reservations.keep((SPACE, "other"), ["b"], Room(cpu_m=1000, pods=1))
+    scene.reservations.reserve((SPACE, "other"), ["b"], Room(cpu_m=1000, pods=1))
     # 1.5 - 1.0 promised = 0.5 CPU free, 1 is asked.
     assert scene.cluster.state().ineligible["op"]["b"].reason is Reason.NO_ROOM
 
@@ -155,7 +155,7 @@ def test_limits_hold_even_where_a_plan_forgets_them():
 def test_a_node_that_was_filled_since_the_plan_is_not_ordered():
     scene = Scene(pod("e1", "a"))
     scene.cluster.state()
-    scene.world.pods += [pod("big", "b", of="other", takes=Room(cpu_m=3500, pods=1))]
+    scene.world.pods += [pod("big", "b", of="other", requests=Room(cpu_m=3500, pods=1))]
     with refused("node-not-eligible", ClusterError, operator="op", node="b") as caught:
         scene.apply(add=("b",))
     assert re.findall(r"[\d.]+", caught.value.fields["cause"]) == ["1", "0.5", "4"]  # CPU: requested, free, total
@@ -168,7 +168,7 @@ def test_a_node_that_was_filled_since_the_plan_is_not_ordered():
 def test_a_node_that_another_workflow_was_promised_since_the_plan_is_not_ordered():
     scene = Scene(pod("e1", "a"))
     scene.cluster.state()
-    scene.reservations.keep((SPACE, "other"), ["b"], Room(cpu_m=3500, pods=1))
+    scene.reservations.reserve((SPACE, "other"), ["b"], Room(cpu_m=3500, pods=1))
     with refused("node-not-eligible", ClusterError, node="b"):
         scene.apply(add=("b",))
 

@@ -18,13 +18,13 @@ def needs(*pods, **spec):
 
 def test_a_running_executor_tells_what_one_asks():
     edge = (Toleration(key="edge", operator="Exists"),)
-    found = needs(pod("e0"), pod("e1", "c", takes=Room(cpu_m=700, pods=1), tolerations=edge))
-    assert (found.takes, found.tolerations) == (Room(cpu_m=700, pods=1), edge)
+    found = needs(pod("e0"), pod("e1", "c", requests=Room(cpu_m=700, pods=1), tolerations=edge))
+    assert (found.requests, found.tolerations) == (Room(cpu_m=700, pods=1), edge)
 
 
 def test_what_the_resource_says_comes_first_and_alone():
     found = needs(pod("e1", "c"), requests={"memory": "900Mi"})
-    assert found.takes == Room(cpu_m=1000, memory_bytes=900 * MIB, pods=1)
+    assert found.requests == Room(cpu_m=1000, memory_bytes=900 * MIB, pods=1)
 
 
 def test_the_image_runs_where_driver_and_executors_run_unless_it_is_said():

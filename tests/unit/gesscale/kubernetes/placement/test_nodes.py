@@ -160,7 +160,7 @@ ALWAYS = {"restartPolicy": "Always"}
     ],
 )
 def test_a_pod_takes_what_the_scheduler_counts(item, cpu_m, mib):
-    assert read_pod(item).takes == Room(cpu_m=cpu_m, memory_bytes=mib * MIB, pods=1)
+    assert read_pod(item).requests == Room(cpu_m=cpu_m, memory_bytes=mib * MIB, pods=1)
 
 
 def test_of_a_pod_is_kept_who_it_is_and_how_it_fares():
@@ -177,7 +177,13 @@ def test_of_a_pod_is_kept_who_it_is_and_how_it_fares():
         )
     )
     assert (found.namespace, found.name, found.node, found.phase) == ("streams", "p", "pi1", "Running")
-    assert (found.ip, found.order, found.ready, found.leaving, found.over) == ("10.42.1.7", "7-3", True, True, False)
+    assert (found.ip, found.order, found.ready, found.terminating, found.ended) == (
+        "10.42.1.7",
+        "7-3",
+        True,
+        True,
+        False,
+    )
     assert found.labels == {"spark-role": "executor"}
     assert [(each.key, each.operator, each.effect) for each in found.tolerations] == [("gpu", "Exists", "NoSchedule")]
     assert found.problem == ""

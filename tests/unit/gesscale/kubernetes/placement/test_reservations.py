@@ -13,17 +13,17 @@ TAKES = Room(cpu_m=1000, memory_bytes=10, pods=1)
 
 def test_what_others_await_adds_up_by_node():
     reservations = Reservations()
-    reservations.keep(ONE, ["a", "b"], TAKES)
-    reservations.keep(("streams", "third"), ["b"], TAKES)
+    reservations.reserve(ONE, ["a", "b"], TAKES)
+    reservations.reserve(("streams", "third"), ["b"], TAKES)
     assert reservations.of_others(OTHER) == {"a": TAKES, "b": Room(cpu_m=2000, memory_bytes=20, pods=2)}
     assert reservations.of_others(ONE) == {"b": TAKES}
 
 
 def test_a_promise_ends_when_nothing_is_awaited_or_the_resource_is_gone():
     reservations = Reservations()
-    reservations.keep(ONE, ["a"], TAKES)
-    reservations.keep(OTHER, ["b"], TAKES)
-    reservations.keep(ONE, [], TAKES)
+    reservations.reserve(ONE, ["a"], TAKES)
+    reservations.reserve(OTHER, ["b"], TAKES)
+    reservations.reserve(ONE, [], TAKES)
     assert reservations.of_others(("x", "y")) == {"b": TAKES}
     reservations.keep_only([ONE])
     assert reservations.of_others(("x", "y")) == {}
@@ -31,8 +31,8 @@ def test_a_promise_ends_when_nothing_is_awaited_or_the_resource_is_gone():
 
 def test_a_claim_that_fails_is_taken_back():
     reservations = Reservations()
-    reservations.keep(ONE, ["a"], TAKES)
-    with pytest.raises(RuntimeError), reservations.reserving(ONE, ["b"], TAKES):
+    reservations.reserve(ONE, ["a"], TAKES)
+    with pytest.raises(RuntimeError), reservations.claim(ONE, ["b"], TAKES):
         raise RuntimeError
     assert reservations.of_others(OTHER) == {"a": TAKES}
 
@@ -42,12 +42,12 @@ def test_of_two_that_claim_at_once_the_second_sees_the_first():
 
     def claim_second():
         judging.wait(60)
-        with reservations.reserving(OTHER, ["a"], TAKES) as reserved:
+        with reservations.claim(OTHER, ["a"], TAKES) as reserved:
             seen.append(reserved)
 
     thread = threading.Thread(target=claim_second)
     thread.start()
-    with reservations.reserving(ONE, ["a"], TAKES) as reserved:
+    with reservations.claim(ONE, ["a"], TAKES) as reserved:
         judging.set()
         thread.join(0.2)  # it waits for us
         assert reserved == {}

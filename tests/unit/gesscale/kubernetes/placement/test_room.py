@@ -21,12 +21,12 @@ PI = NodeRecord(
     architecture="arm64",
     room=Room(cpu_m=3800, memory_bytes=1843 * MIB, pods=110),
 )
-NEEDS = ExecutorNeeds(takes=Room(cpu_m=1000, memory_bytes=1024 * MIB, pods=1))
+NEEDS = ExecutorNeeds(requests=Room(cpu_m=1000, memory_bytes=1024 * MIB, pods=1))
 
 
 def pod(cpu_m, mib=0, node="pi1", phase="Running", **labels):
     takes = Room(cpu_m=cpu_m, memory_bytes=mib * MIB, pods=1)
-    return PodRecord(namespace="x", name="p", node=node, phase=phase, takes=takes, labels=labels)
+    return PodRecord(namespace="x", name="p", node=node, phase=phase, requests=takes, labels=labels)
 
 
 def evaluated(node=PI, pods=(), needs=NEEDS, *, own=(), reserved=MappingProxyType({})):
