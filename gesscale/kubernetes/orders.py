@@ -135,7 +135,7 @@ class OrderWriter:
         *,
         at_s: float,
         term: int,
-        over: OrderStatus | None,
+        replaces: OrderStatus | None,
         rehearse: bool = False,
     ) -> OrderStatus:
         """Order a placement.
@@ -144,7 +144,7 @@ class OrderWriter:
         ----------
         at_s
             When this was decided, seconds since the epoch.
-        over
+        replaces
             The order that the decision is based on; None without one.
 
         Raises
@@ -153,12 +153,12 @@ class OrderWriter:
             The leadership has ended, spec or order have changed since the decision, or the API server refused.
         """
         strategy = Strategy(resource.spec.reconfiguration.strategy)
-        if over is not None and (over.placement, over.strategy) == (placement, strategy):
-            return over
+        if replaces is not None and (replaces.placement, replaces.strategy) == (placement, strategy):
+            return replaces
         order = self._next(at_s, term, placement, strategy)
 
         def patch_of(document: Document) -> dict[str, Any]:
-            self._check(resource, document, term, over)
+            self._check(resource, document, term, replaces)
             past = past_orders(group_of(document, "status"), replaced=True)
             return {
                 "order": order.model_dump(mode="json", by_alias=True),  # a null removes a member of the previous order
@@ -168,7 +168,7 @@ class OrderWriter:
         self._documents.change_status((resource.namespace, resource.name), patch_of, rehearse=rehearse)
         return order
 
-    def _check(self, resource: StreamAutoscaler, document: Document, term: int, over: OrderStatus | None) -> None:
+    def _check(self, resource: StreamAutoscaler, document: Document, term: int, replaces: OrderStatus | None) -> None:
         source = _source((resource.namespace, resource.name))
         found, metadata = order_of(document), document["metadata"]
         decided_on = (resource.metadata.uid, resource.metadata.generation)
@@ -178,7 +178,7 @@ class OrderWriter:
             raise ClusterError("order-spec-changed", source=source)
         if found is not None and found.term > term:
             raise ClusterError("order-term-superseded", source=source, term=term, newer_term=found.term)
-        if found is not None and (over is None or found.id != over.id):
+        if found is not None and (replaces is None or found.id != replaces.id):
             raise ClusterError("order-superseded", source=source, order=found.id, nodes=found.placement)
 
     def _next(self, at_s: float, term: int, placement: tuple[str, ...], strategy: Strategy) -> OrderStatus:

@@ -210,7 +210,7 @@ class Controller:
         )
 
     def _give_up_leadership(self) -> None:
-        self._scheduler.leave_all()
+        self._scheduler.drop_all()
         self._fault_reporter.forget()
 
     def _end(self) -> None:

@@ -77,7 +77,7 @@ class WorkflowScheduler:
         self._metrics, self._begin = metrics, begin
         self._now_s, self._steady_s = now_s, steady_s
         self._workflows: dict[Key, _ScheduledWorkflow] = {}
-        self._leaving: list[tuple[Key, _ScheduledWorkflow]] = []
+        self._draining: list[tuple[Key, _ScheduledWorkflow]] = []
 
     def statuses(self) -> tuple[StepStatus, ...]:
         """Return when each workflow was stepped last; callable from any thread."""
@@ -95,7 +95,7 @@ class WorkflowScheduler:
     def advance(self, workflows: Mapping[Key, ManagedWorkflow], term: int) -> None:
         """Add new workflows, drop deleted ones, and start the steps that are due."""
         for key in [key for key, scheduled in self._workflows.items() if scheduled.term != term]:
-            self._leaving.append((key, self._workflows.pop(key)))  # another controller led in between
+            self._draining.append((key, self._workflows.pop(key)))  # another controller led in between
         self._close_idle()
         for key in self._workflows.keys() - workflows.keys():
             scheduled = self._workflows[key]
@@ -103,25 +103,25 @@ class WorkflowScheduler:
                 self._close(self._workflows.pop(key))
                 self._metrics.forget(*key)
         now_s = self._steady_s()
-        still_running = {key for key, _ in self._leaving}
+        still_running = {key for key, _ in self._draining}
         for key in workflows.keys() - still_running - self._workflows.keys():
             self._workflows[key] = _ScheduledWorkflow(workflows[key], term, since_s=now_s, due_s=now_s)
         self._start_due({key: workflows[key] for key in workflows.keys() - still_running}, now_s)
 
-    def leave_all(self) -> None:
+    def drop_all(self) -> None:
         """Drop every workflow without waiting; running steps can no longer write orders."""
-        self._leaving += self._workflows.items()
+        self._draining += self._workflows.items()
         self._workflows = {}
         self._close_idle()
 
     def wait(self, timeout_s: float) -> None:
-        """Wait for the running steps after `leave_all`, with a timeout."""
-        wait([scheduled.running for _, scheduled in self._leaving if scheduled.running is not None], timeout=timeout_s)
+        """Wait for the running steps after `drop_all`, with a timeout."""
+        wait([scheduled.running for _, scheduled in self._draining if scheduled.running is not None], timeout=timeout_s)
         self._close_idle()
 
     def _start_due(self, workflows: Mapping[Key, ManagedWorkflow], now_s: float) -> None:
         """Start the due steps, the quickest first, within the threads of each namespace."""
-        every = (*self._workflows.items(), *self._leaving)
+        every = (*self._workflows.items(), *self._draining)
         at_once: Counter[str] = Counter()
         for (namespace, _), scheduled in every:
             at_once[namespace] += 0 if scheduled.idle else len(scheduled.workflow.resources)
@@ -155,12 +155,12 @@ class WorkflowScheduler:
 
     def _close_idle(self) -> None:
         still_running = []
-        for key, scheduled in self._leaving:
+        for key, scheduled in self._draining:
             if scheduled.idle:
                 self._close(scheduled)
             else:
                 still_running.append((key, scheduled))
-        self._leaving = still_running
+        self._draining = still_running
 
     def _close(self, scheduled: _ScheduledWorkflow) -> None:
         for name in scheduled.workflow.resources:

@@ -101,7 +101,7 @@ class KubernetesCluster:
         if not rehearse:
             self._claim(resource, application, placement, added)
         order = self.order_writer.write(
-            resource, placement, at_s=self.at_s, term=self.term, over=current, rehearse=rehearse
+            resource, placement, at_s=self.at_s, term=self.term, replaces=current, rehearse=rehearse
         )
         seconds = time.monotonic() - began_s
         if rehearse:

@@ -101,7 +101,7 @@ def _label(labels: Mapping[str, str], key: str) -> str:
 def _wrong_architecture(node: NodeRecord, architectures: frozenset[str]) -> str:
     if not architectures or node.architecture in architectures:
         return ""
-    has = f"the node is {node.architecture}" if node.architecture else "the node's is not known"
+    has = f"the node is {node.architecture}" if node.architecture else "the node's architecture is not known"
     return f"the image supports {', '.join(sorted(architectures))}, {has}"
 
 

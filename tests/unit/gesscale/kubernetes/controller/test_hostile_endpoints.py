@@ -90,7 +90,7 @@ def test_fifty_endpoints_that_hang_hold_up_no_other_workflow(black_hole, httpser
         scheduler.advance(workflows, 1)
         steps += asked.acquire(timeout=0.1)
     running = [each for each in scheduler.statuses() if each.running_since_s is not None and "bad" in each.workflow]
-    scheduler.leave_all()
+    scheduler.drop_all()
     for peer in waiting:
         peer.close()
     assert steps == 4

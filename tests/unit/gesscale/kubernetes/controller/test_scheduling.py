@@ -78,7 +78,7 @@ class Scene:
 def scene():
     scene = Scene()
     yield scene
-    scene.scheduler.leave_all()
+    scene.scheduler.drop_all()
 
 
 def test_a_new_workflow_is_stepped_at_once_and_then_once_per_period(scene):
@@ -170,7 +170,7 @@ def test_a_clock_that_goes_back_neither_repeats_an_order_nor_forgets_what_was_le
     # Dated two hours ahead of the clock, it would be forgotten until then; it counts as of now instead.
     assert [each["rowsPerSecond"] for each in memory["readings"]] == [500.0]
     assert memory["readings"][0]["atSeconds"] == scene.now_s
-    scene.scheduler.leave_all()
+    scene.scheduler.drop_all()
 
 
 class Gate:
@@ -195,7 +195,7 @@ def test_a_slow_step_is_neither_joined_by_another_nor_followed_by_all_that_it_mi
         scene.advance(60.0)
     assert not gate.entered.is_set()
     gate.open.set()
-    scene.scheduler.leave_all()
+    scene.scheduler.drop_all()
     scene.scheduler.wait(SETTLE_S)
     assert scene.ordered == ["a", "b"]
 
@@ -205,7 +205,7 @@ def test_leadership_lost_in_mid_step_writes_nothing_even_if_regained():
     scene.snapshot = gate = Gate(scene)
     scene.advance()
     assert gate.entered.wait(SETTLE_S)
-    scene.scheduler.leave_all()  # does not wait
+    scene.scheduler.drop_all()  # does not wait
     scene.term = 2
     scene.advance(1.0)
     assert scene.scheduler.statuses() == ()  # not before the old step has ended
@@ -213,6 +213,6 @@ def test_leadership_lost_in_mid_step_writes_nothing_even_if_regained():
     scene.scheduler.wait(SETTLE_S)
     assert scene.api.patches == []
     scene.advance(1.0)
-    scene.scheduler.leave_all()
+    scene.scheduler.drop_all()
     scene.scheduler.wait(SETTLE_S)
     assert scene.api.status()["order"]["term"] == 2

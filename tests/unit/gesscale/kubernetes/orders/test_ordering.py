@@ -1,4 +1,4 @@
-"""Orders: by the leader only, over what was decided on only."""
+"""Orders: written by the leader only, on the spec and order of the decision only."""
 
 import pytest
 from kube import EPOCH_S, SPACE, FakeApi, order, order_writer_of, refused
@@ -17,15 +17,15 @@ def api():
     return api
 
 
-def write(api, order_writer, *placement, term=1, over=None, resource=None, rehearse=False):
+def write(api, order_writer, *placement, term=1, replaces=None, resource=None, rehearse=False):
     resource = resource or api.workflow().resources["op"]
-    return order_writer.write(resource, placement, at_s=EPOCH_S, term=term, over=over, rehearse=rehearse)
+    return order_writer.write(resource, placement, at_s=EPOCH_S, term=term, replaces=replaces, rehearse=rehearse)
 
 
 def test_an_order_bears_term_count_and_time(api):
     order_writer = order_writer_of(api, lambda: 7)
     first = write(api, order_writer, "a", term=7)
-    second = write(api, order_writer, "a", "b", term=7, over=first)
+    second = write(api, order_writer, "a", "b", term=7, replaces=first)
     assert (first.id, second.id, second.term) == ("7-1", "7-2", 7)
     assert second.at_s == EPOCH_S
     assert OrderStatus.model_validate(api.status()["order"]) == second == order_writer.current_order(OP)
@@ -34,7 +34,7 @@ def test_an_order_bears_term_count_and_time(api):
 def test_the_same_is_not_ordered_twice(api):
     order_writer = order_writer_of(api, lambda: 2)
     current = OrderStatus.model_validate(order(4, "a", "b", term=1))
-    assert write(api, order_writer, "a", "b", term=2, over=current) is current
+    assert write(api, order_writer, "a", "b", term=2, replaces=current) is current
     assert api.patches == []
 
 
@@ -87,12 +87,12 @@ def test_the_order_that_is_replaced_begins_the_history_and_nothing_of_it_stays_i
     first = write(api, order_writer, "a")
     api.write_status("op", order={"downtimeSeconds": 2.5, "reason": "Overloaded"})
     api.catch_up()
-    second = write(api, order_writer, "a", "b", over=order_writer.current_order(OP))
+    second = write(api, order_writer, "a", "b", replaces=order_writer.current_order(OP))
     status = api.status()
     assert "downtimeSeconds" not in status["order"]
     assert status["order"]["reason"] == ""
     assert [each["id"] for each in status["history"]] == [first.id]
     assert status["history"][0]["downtimeSeconds"] == 2.5
     for number in range(12):
-        second = write(api, order_writer, "a" if number % 2 else "b", over=second)
+        second = write(api, order_writer, "a" if number % 2 else "b", replaces=second)
     assert len(api.status()["history"]) == MAX_HISTORY
