@@ -220,7 +220,7 @@ class Candidates:
     faults=st.sampled_from((0.0, 0.1, 0.3, 0.6)),
     deletions=st.lists(st.floats(10, FAULTS_END_S), max_size=2),
 )
-def test_never_do_two_lead_and_terms_of_acts_only_grow(seed, rates, faults, deletions):
+def test_two_never_lead_at_once_and_terms_only_grow(seed, rates, faults, deletions):
     # clocks may run apart by duration over deadline, 15/10; the slowest and the fastest here are 1.30 apart
     every = Candidates(seed, rates, faults)
     try:

@@ -95,7 +95,7 @@ def test_models_and_definition_agree(spec):
 
 @settings(max_examples=examples(200), deadline=None)
 @given(documents(SPEC))
-def test_what_the_models_take_with_null_they_take_without(spec):
+def test_models_accept_documents_without_null_that_they_accept_with_it(spec):
     # The API server drops null before it fills in defaults.
     if not refusal(spec):
         assert not refusal(without_null(spec))

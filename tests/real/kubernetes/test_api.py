@@ -50,7 +50,7 @@ def watched(admin, namespace) -> Iterator[Cache[str]]:
     assert not any(each.name == "watch-configmaps" for each in threading.enumerate())
 
 
-def test_a_cache_follows_what_is_made_changed_and_deleted(admin, namespace, watched):
+def test_a_cache_follows_creations_changes_and_deletions(admin, namespace, watched):
     admin.create(CONFIG_MAPS, config_map("map-a", "1"), namespace=namespace)
     admin.create(CONFIG_MAPS, config_map("map-b", "1"), namespace=namespace)
     admin.create(CONFIG_MAPS, config_map("other", "1"), namespace=namespace)
@@ -75,9 +75,7 @@ class FromTheBeginning:
         return self.connection.watch(resource, resource_version=version, **where)
 
 
-def test_a_cache_survives_a_restart_of_the_api_server_and_versions_that_it_has_forgotten(
-    cluster, admin, namespace, watched
-):
+def test_a_cache_survives_a_restart_of_the_api_server(cluster, admin, namespace, watched):
     admin.create(CONFIG_MAPS, config_map("map-a", "1"), namespace=namespace)
     until(lambda: watched.snapshot().objects, "map-a is seen")
     with stopped_api_server(cluster):
@@ -106,7 +104,7 @@ def elector(admin, namespace, on_change=lambda: None) -> Elector:
     return Elector(lock, new_identity(), times=QUICK, on_change=on_change)
 
 
-def test_of_two_electors_one_leads_and_the_other_follows_when_it_stops(admin, namespace):
+def test_a_second_elector_leads_when_the_first_stops(admin, namespace):
     first, second = elector(admin, namespace), elector(admin, namespace)
     both_led = threading.Event()
 
@@ -159,7 +157,7 @@ def test_events_are_seen_by_kubectl_describe(cluster, admin, namespace):
     assert sorted(each["reason"] for each in kept["items"]) == ["Paused", "ScalingVetoed", "SuccessfulRescale"]
 
 
-def test_a_verb_that_is_removed_is_noticed_and_named(granted):
+def test_a_revoked_verb_is_reported(granted):
     connection, remove = granted
     (right,) = (each for each in controller_rights() if each.target == "nodes")
     with remove(right, "list"):
@@ -219,7 +217,7 @@ def authority(cluster, folder: Path) -> Path:
     return path
 
 
-def test_the_roles_do_no_more_than_what_is_listed(granted):
+def test_the_roles_grant_only_the_listed_verbs(granted):
     connection, _ = granted
     for resource, verb in ((NODES, "patch"), (STREAM_AUTOSCALERS, "patch"), (CONFIG_MAPS, "list"), (PODS, "create")):
         asked = Right(group=resource.group, target=resource.plural, verbs=(verb,), own=False)
@@ -235,7 +233,7 @@ def test_the_roles_do_no_more_than_what_is_listed(granted):
         assert missing_rights(connection, [asked]) == [asked]
 
 
-def test_room_is_counted_as_kubectl_describe_counts_it(cluster, admin, namespace):
+def test_room_equals_that_of_kubectl_describe(cluster, admin, namespace):
     node = cluster.node_names[0]
     always = {"restartPolicy": "Always"}
     part = lambda name, cpu, memory, **more: {  # noqa: E731  # three words are enough for a table of containers

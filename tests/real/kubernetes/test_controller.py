@@ -33,7 +33,7 @@ def some_periods(count: int = 2) -> None:
     time.sleep(count * PERIOD_S)
 
 
-def test_operators_are_scaled_advised_rehearsed_and_left_alone_as_people_say(world):
+def test_modes_pauses_and_overrides_are_applied(world):
     near, mid, far = world.nodes
     world.add("acts")
     world.add("advises", mode="Recommend")
@@ -93,7 +93,7 @@ def test_operators_are_scaled_advised_rehearsed_and_left_alone_as_people_say(wor
     assert "Traceback" not in process.log.read_text()
 
 
-def test_a_controller_that_is_killed_in_the_middle_of_a_change_is_followed_by_one_that_goes_on(world):
+def test_a_successor_continues_the_change_of_a_killed_controller(world):
     # Its change is under way until the end of this test, however long a busy machine takes to start two controllers.
     operator = world.add("kept", obeys=False, maxReplicas=3, reconfiguration={"rescaleTimeout": "1h"})
     world.add("wiped", maxReplicas=3)
@@ -124,7 +124,7 @@ def test_a_controller_that_is_killed_in_the_middle_of_a_change_is_followed_by_on
     assert "Traceback" not in second.log.read_text()
 
 
-def test_of_two_controllers_one_orders_and_a_frozen_one_does_nothing_when_it_thaws(world):
+def test_only_one_of_two_controllers_orders_even_after_a_freeze(world):
     near, mid, far = world.nodes
     world.add("op", offered=100, maxReplicas=3)
     with controller(world, "one") as one:
@@ -148,7 +148,7 @@ def test_of_two_controllers_one_orders_and_a_frozen_one_does_nothing_when_it_tha
     assert "leadership lost" in one.log.read_text()
 
 
-def test_nodes_that_cannot_take_an_executor_are_not_chosen_and_named(world):
+def test_ineligible_nodes_are_not_chosen_and_are_reported(world):
     cluster, (near, mid, far) = world.cluster, world.nodes
     fill(world, mid)
     cluster.run_kubectl("cordon", far)
@@ -169,18 +169,21 @@ def test_nodes_that_cannot_take_an_executor_are_not_chosen_and_named(world):
 
 
 @pytest.mark.long
-def test_a_node_that_is_cut_off_is_not_chosen_and_an_evicted_executor_comes_back(world):
+def test_an_unreachable_node_is_not_chosen(world):
     cluster, (near, mid, far) = world.cluster, world.nodes
     fill(world, mid)
     cluster.cut_off(far)
+    ready = "jsonpath={.status.conditions[?(@.type=='Ready')].status}"
     try:
+        # Before it is NotReady, the first decision could still choose it.
+        until(lambda: cluster.run_kubectl("get", "node", far, "-o", ready) != "True", "the node is NotReady")
         world.add("op", executor={"requests": {"cpu": "300m"}})
         with controller(world):
 
             def said() -> set[str]:
                 return {each["reason"] for each in world.status("op")["nodePool"].get("rejected", ())}
 
-            until(lambda: "NotReady" in said(), "it is noticed that the node is cut off")
+            until(lambda: "NotReady" in said(), "the node is reported as NotReady")
             assert not world.order("op")
             cluster.reconnect(far)
             until(lambda: sorted(world.pods_of("op")) == [near, far], "executors when the node is back")
@@ -225,7 +228,7 @@ def evict(cluster, namespace: str, pod: str) -> None:
     cluster.run_kubectl("create", "--raw", path, "-f", "-", stdin=json.dumps(body))
 
 
-def test_a_resource_that_is_deleted_and_created_anew_begins_anew(world):
+def test_a_recreated_resource_starts_from_scratch(world):
     near, mid, far = world.nodes
     world.add("op", offered=100, maxReplicas=3, override={"nodes": [near, mid], "until": YEARS_AHEAD})
     with controller(world) as process:

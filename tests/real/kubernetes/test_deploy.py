@@ -64,7 +64,7 @@ def deployed(defined):
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_the_api_server_takes_every_object_and_warns_of_nothing(deployed, folder):
+def test_the_api_server_accepts_every_object_without_a_warning(deployed, folder):
     done = deployed.apply(folder, "--dry-run=server")
     lines = done.stdout.splitlines()
     assert len(lines) >= 15
@@ -72,7 +72,7 @@ def test_the_api_server_takes_every_object_and_warns_of_nothing(deployed, folder
     assert "Warning" not in done.stderr
 
 
-def test_a_pod_that_asks_for_more_would_not_be_admitted(deployed):
+def test_a_privileged_pod_is_not_admitted(deployed):
     # What makes the next test worth its name: the very namespace refuses an ordinary pod.
     done = deployed.kubectl("run", "ordinary", "-n", "taxi", "--image=localhost/busybox:1", "--restart=Never")
     assert done.returncode == 1

@@ -35,12 +35,12 @@ def application(cluster, nodes, tmp_path_factory):
         cluster.run_kubectl("delete", "namespace", application.namespace, "--wait=false")
 
 
-def test_the_first_executors_stand_where_the_order_of_before_the_start_says(application, nodes):
+def test_the_first_executors_start_on_the_nodes_of_the_order(application, nodes):
     until_pods(application, {"1": (nodes[0], "Running")})
     assert application.runs()[0][1] == "1"
 
 
-def test_one_node_more_adds_an_executor_there_and_one_fewer_takes_that_very_one(application, nodes):
+def test_a_node_more_adds_its_executor_and_a_node_fewer_removes_it(application, nodes):
     first, second, third = nodes
     application.apply(first)
     runs, kept = application.runs(), application.executor_on(first)
@@ -55,7 +55,7 @@ def test_one_node_more_adds_an_executor_there_and_one_fewer_takes_that_very_one(
     assert application.is_exactly_once()
 
 
-def test_a_lost_executor_comes_back_inside_the_placement(application, nodes):
+def test_a_lost_executor_is_replaced_within_the_placement(application, nodes):
     application.apply(*nodes[:2])
     lost = application.executor_on(nodes[1])
     name = application.kubectl("get", "pods", "-l", f"spark-exec-id={lost}", "-o", "name").strip()
@@ -66,7 +66,7 @@ def test_a_lost_executor_comes_back_inside_the_placement(application, nodes):
     assert application.is_exactly_once()
 
 
-def test_a_pod_that_waits_for_a_full_node_is_withdrawn_by_the_next_order(application, nodes, cluster):
+def test_the_next_order_deletes_a_pod_that_waits_for_a_full_node(application, nodes, cluster):
     application.apply(nodes[0])
     until("no other executor is there", lambda: len(application.pods()) == 1, application)
     fill(application, cluster, nodes[2])
@@ -95,7 +95,7 @@ def fill(application, cluster, node):
     application.kubectl("wait", "--for=condition=Ready", "pod/filler", "--timeout=180s", timeout_s=200)
 
 
-def test_an_order_of_an_older_term_and_a_broken_one_change_nothing(application, nodes):
+def test_an_order_of_an_older_term_and_an_invalid_one_change_nothing(application, nodes):
     application.apply(nodes[0])
     ignored = application.ask("replicas")["reconciler"]["ignored_orders"]
     application.order(nodes[1], term=0)
@@ -105,7 +105,7 @@ def test_an_order_of_an_older_term_and_a_broken_one_change_nothing(application, 
     assert application.ask("replicas")["hosts"] == [nodes[0]]
 
 
-def test_a_restart_starts_the_query_with_the_new_number_and_tells_its_downtime(application, nodes):
+def test_a_restart_applies_the_new_number_and_reports_its_downtime(application, nodes):
     application.apply(nodes[0])
     runs, known = application.runs(), len(application.ask("replicas")["restarts"])
     identity = application.apply(*nodes[1:], strategy="Restart")
@@ -118,7 +118,7 @@ def test_a_restart_starts_the_query_with_the_new_number_and_tells_its_downtime(a
 
 
 @pytest.mark.long
-def test_a_driver_pod_with_the_least_rights_obeys_too(cluster, nodes, tmp_path):
+def test_a_driver_pod_with_minimal_rights_applies_orders(cluster, nodes, tmp_path):
     cluster.in_control_plane(("true",))
     application = Application(cluster, tmp_path)
     try:

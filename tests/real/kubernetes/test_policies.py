@@ -41,7 +41,7 @@ def pods(enforced, namespace):
         enforced.run_kubectl("delete", "namespace", own, "--wait=false")
 
 
-def test_controller_and_agents_reach_and_are_reached_as_deploy_k3s_says(pods, enforced):
+def test_policies_allow_the_traffic_of_controller_and_agents_only(pods, enforced):
     api = enforced.address(enforced.topology.driver_node)
     kubelet = enforced.address(enforced.node_names[2])
     outside = [("gesscale/controller", kubelet, 10250), ("gesscale/agent-near", api, 443)]
@@ -91,7 +91,7 @@ class Labelled(InPod):
             raise OSError(str(error)) from error
 
 
-def test_spark_works_under_the_policies_of_the_example_and_strangers_are_kept_out(enforced, tmp_path):
+def test_spark_works_under_the_policies_and_other_pods_are_denied(enforced, tmp_path):
     near, mid, far = enforced.node_names
     application = Labelled(enforced, tmp_path)
     pods = ListeningPods(enforced, {"taxi": application.namespace})

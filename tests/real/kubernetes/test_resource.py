@@ -92,7 +92,7 @@ def test_an_empty_spec_gets_the_defaults_of_the_models(resources):
     assert served["spec"]["policy"]["readingMaxAge"] == "168h"
 
 
-def test_a_part_of_a_group_keeps_the_other_defaults(resources):
+def test_a_partial_group_keeps_the_other_defaults(resources):
     served = resources.create({"monitor": {"period": "30s"}, "policy": {"readingMaxAge": "Never"}})
     assert served["spec"]["monitor"]["window"] == "1m"
     assert read_autoscaler(served).spec.policy.reading_max_age_s is None
@@ -186,7 +186,7 @@ ACCEPTED = [
 
 
 @pytest.mark.parametrize("spec", ACCEPTED)
-def test_what_makes_sense_is_taken_and_means_the_same_to_the_models(rehearsed, spec):
+def test_api_server_and_models_accept_the_same_valid_specs(rehearsed, spec):
     served = rehearsed.create(spec, dry_run="All")
     assert read_autoscaler(served).spec == read_autoscaler({"metadata": {"name": "near"}, "spec": spec}).spec
 
@@ -206,7 +206,7 @@ def test_null_is_dropped_and_unknown_members_are_pruned(rehearsed):
     assert "minReplica" not in served["spec"]
 
 
-def test_spec_and_status_are_written_apart(resources):
+def test_spec_and_status_are_written_separately(resources):
     resources.create({})
     resources.patch({"status": {"replicas": 5}})
     assert "status" not in resources.get()
@@ -221,7 +221,7 @@ def test_spec_and_status_are_written_apart(resources):
     assert (found["metadata"]["generation"], found["status"]["order"]) == (2, ORDER)
 
 
-def test_an_order_of_nonsense_is_refused(resources):
+def test_an_invalid_order_is_refused(resources):
     resources.create({})
     for wrong in ({**ORDER, "placement": []}, {**ORDER, "term": -1}, {"id": "1-1"}, {**ORDER, "strategy": "live"}):
         with pytest.raises(kubernetes.client.ApiException) as refused:
@@ -229,7 +229,7 @@ def test_an_order_of_nonsense_is_refused(resources):
         assert refused.value.status == 422
 
 
-def test_what_is_remembered_comes_back_to_the_last_bit(resources):
+def test_memory_is_stored_exactly(resources):
     resources.create({})
     readings = tuple(
         Reading(
@@ -248,7 +248,7 @@ def test_what_is_remembered_comes_back_to_the_last_bit(resources):
     assert knowledge_of({"near": served}) == known
 
 
-def test_the_columns_tell_an_operator_at_a_glance(cluster, resources):
+def test_kubectl_get_shows_the_columns(cluster, resources):
     resources.create({"workflow": "rides", "mode": "Act"})
     conditions = conditions_of(
         findings_of_fault(ResourceFault(reason=FaultReason.SETTINGS_DIFFER, problems=(Problem("they differ"),))),
@@ -276,7 +276,7 @@ def test_the_columns_tell_an_operator_at_a_glance(cluster, resources):
 
 
 @pytest.mark.usefixtures("client")
-def test_kubectl_explains_every_member(cluster):
+def test_kubectl_explains_every_field(cluster):
     said = " ".join(cluster.run_kubectl("explain", "sas.spec.policy.headroomThresholdPct").split())
     assert "DT from which a policy proposes fewer replicas, per cent. Default: the authors' scripts." in said
     assert "Written by" not in cluster.run_kubectl("explain", "sas.status.order", "--recursive")
@@ -317,7 +317,7 @@ DOCUMENTS = st.fixed_dictionaries(
 
 @settings(max_examples=examples(400), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(spec=DOCUMENTS)
-def test_the_models_and_the_api_server_take_the_same_documents(rehearsed, spec):
+def test_models_and_api_server_accept_the_same_documents(rehearsed, spec):
     by_server, by_models = rehearsed.refusal(spec), ""
     try:
         read_autoscaler({"metadata": {"name": "near"}, "spec": spec})

@@ -54,7 +54,7 @@ def grant_as_told(world, sentence):
     subprocess.run(("sh", "-c", command), env=environment, timeout=60, check=True)
 
 
-def test_the_controller_uses_every_right_that_it_is_granted_and_misses_none(world, account, tmp_path):
+def test_the_controller_uses_exactly_its_rights(world, account, tmp_path):
     near, mid, _ = world.nodes
     world.add("op")
     with controller_as(world.cluster, account, account, tmp_path) as controller:
@@ -83,7 +83,7 @@ def repeat_an_event(world, account, folder):
     assert not events._last_failure
 
 
-def test_the_controller_reads_no_config_map_that_it_was_not_granted(world, account, tmp_path):
+def test_the_controller_reads_only_granted_config_maps(world, account, tmp_path):
     connection = connect_as(world.cluster, account, account, tmp_path)
     with pytest.raises(ApiError) as found:
         connection.get(CONFIG_MAPS, "map", namespace=world.namespace)
@@ -158,7 +158,7 @@ class BySparksDefaults(Application):
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", [InPod, BySparksDefaults])
-def test_a_driver_uses_every_right_that_it_is_granted_and_misses_none(defined, tmp_path, kind):
+def test_a_driver_uses_exactly_its_rights(defined, tmp_path, kind):
     defined.in_control_plane(("true",))
     near, mid, far = defined.node_names
     application = kind(defined, tmp_path)

@@ -148,7 +148,7 @@ def application(cluster, nodes, tmp_path_factory):
         cluster.run_kubectl("delete", "namespace", application.namespace, "--wait=false")
 
 
-def test_executors_stand_on_exactly_the_ordered_nodes_whatever_the_operator_was_told(application, nodes):
+def test_executors_are_on_the_ordered_nodes_only(application, nodes):
     first, second, third = nodes
     driver, runs = application.driver(), application.runs()
     application.apply(first, second, third)  # spec.executor.instances is 1
@@ -160,7 +160,7 @@ def test_executors_stand_on_exactly_the_ordered_nodes_whatever_the_operator_was_
     assert application.is_exactly_once()
 
 
-def test_the_operator_sees_executors_come_and_go_and_leaves_them_alone(application, nodes):
+def test_the_operator_observes_executors_without_interference(application, nodes):
     application.apply(*nodes[:2])
     until("the leaving pods are gone", lambda: len(application.pods()) == 2, application)
     placed = set(application.pods().values())
@@ -175,7 +175,7 @@ def test_the_operator_sees_executors_come_and_go_and_leaves_them_alone(applicati
     assert seen()
 
 
-def test_a_driver_that_the_operator_starts_again_comes_back_to_its_placement(application, nodes):
+def test_a_restarted_driver_returns_to_its_placement(application, nodes):
     application.apply(nodes[0], nodes[1])
     identity, before = application.ask("replicas")["reconciler"]["order"], application.driver()
     application.kubectl("delete", "pod", "driver", "--wait=false", "--now")

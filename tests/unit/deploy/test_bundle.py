@@ -56,7 +56,7 @@ def test_a_node_gets_the_images(install, tmp_path):
 
 
 @pytest.mark.parametrize(("manifest", "content"), [((), b"all: 1\n"), (("single-node",), b"one: 1\n")])
-def test_a_server_gets_the_manifest_that_is_asked_for_too(install, tmp_path, manifest, content):
+def test_a_server_also_gets_the_chosen_manifest(install, tmp_path, manifest, content):
     done = install("server", *manifest)
     assert done.returncode == 0, done.stderr
     assert placed(tmp_path) == {**IMAGES, "server/manifests/gesscale.yaml": content}
@@ -76,7 +76,7 @@ def test_what_is_not_in_the_bundle_is_refused(install, tmp_path, words, complain
     assert complaint in done.stderr
 
 
-def test_a_file_that_was_cut_short_is_found_before_anything_is_copied(install, bundle, tmp_path):
+def test_a_truncated_file_is_detected_before_copying(install, bundle, tmp_path):
     (bundle / f"images/gesscale-agent-0.1.0-{HERE}.tar.gz").write_bytes(b"age")
     done = install("node")
     assert (done.returncode, placed(tmp_path)) == (2, {})

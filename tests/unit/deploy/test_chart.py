@@ -54,7 +54,7 @@ def test_braces_of_an_object_stay_text(files):
     assert re.findall(r"\{\{.*?\}\}", own) == ["{{- if .Values.monitoring.enabled }}", "{{- end }}"]
 
 
-def test_a_value_whose_place_is_gone_is_an_error(chart, render):
+def test_a_value_without_its_field_is_an_error(chart, render):
     objects = copy.deepcopy(render("."))
     (deployment,) = (each for each in objects if each["kind"] == "Deployment")
     del deployment["spec"]["replicas"]

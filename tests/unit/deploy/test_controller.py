@@ -17,13 +17,13 @@ def pod(deployment):
     return deployment["spec"]["template"]["spec"]
 
 
-def test_a_spare_stands_by_and_small_clusters_do_without(deployment):
+def test_a_standby_runs_except_on_small_clusters(deployment):
     assert deployment(".")["spec"]["replicas"] == 2
     assert deployment("overlays/raspberry-pi")["spec"]["replicas"] == 1
     assert deployment("overlays/single-node")["spec"]["replicas"] == 1
 
 
-def test_probes_and_service_speak_to_the_port_it_listens_on(deployment, render, look):
+def test_probes_and_service_use_the_listening_port(deployment, render, look):
     (container,) = pod(deployment("."))["containers"]
     (port,) = container["ports"]
     assert f"--listen=0.0.0.0:{port['containerPort']}" in container["args"]

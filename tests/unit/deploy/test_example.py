@@ -32,7 +32,7 @@ def driver(objects, look, name):
     return pod, container, options
 
 
-def test_the_resources_make_one_workflow_that_the_controller_takes(objects):
+def test_the_resources_form_one_valid_workflow(objects):
     found = gather(each for each in objects if each["kind"] == "StreamAutoscaler")
     assert not found.faults
     (workflow,) = found.workflows.values()
@@ -55,7 +55,7 @@ def config_maps(objects):
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-def test_the_controller_finds_the_driver_and_its_figures(objects, look, name):
+def test_the_controller_finds_the_driver_and_its_metrics(objects, look, name):
     pod, container, options = driver(objects, look, name)
     labels = pod["metadata"]["labels"]
     assert labels["spark-role"] == "driver"
@@ -65,7 +65,7 @@ def test_the_controller_finds_the_driver_and_its_figures(objects, look, name):
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-def test_spark_is_told_its_pod_and_ports_that_executors_may_reach(objects, look, settings, name):
+def test_spark_has_its_pod_and_the_allowed_ports(objects, look, settings, name):
     pod, container, _ = driver(objects, look, name)
     (submit,) = (entry["value"] for entry in container["env"] if entry["name"] == "PYSPARK_SUBMIT_ARGS")
     words = shlex.split(submit)
@@ -80,7 +80,7 @@ def test_spark_is_told_its_pod_and_ports_that_executors_may_reach(objects, look,
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-def test_a_driver_may_read_its_own_resource_and_start_executors_and_no_more(look, name):
+def test_a_driver_has_minimal_rights(look, name):
     written = list(yaml.safe_load_all((look.k3s / "example" / name / "rbac.yaml").read_text()))
     for each in written:
         del each["metadata"]["labels"]

@@ -91,7 +91,7 @@ EXECUTOR = {
 }  # fmt: skip
 
 
-def test_an_executor_gets_its_options_in_order_whatever_they_hold(entry):
+def test_an_executor_gets_its_options_in_order(entry):
     options = {f"SPARK_JAVA_OPT_{number}": f"-Dn{number}=a b{number}" for number in range(12)}
     code, said, _ = entry("executor", **EXECUTOR, **options)
     assert code == 0

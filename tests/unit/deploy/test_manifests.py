@@ -33,7 +33,7 @@ def test_every_pod_keeps_the_restricted_standard(render, look, folder):
 
 
 @pytest.mark.parametrize("folder", ALL)
-def test_every_container_says_what_it_needs_and_how_much_memory_at_most(render, look, folder):
+def test_every_container_has_requests_and_a_memory_limit(render, look, folder):
     for name, pod in look.pods(render(folder)):
         for container in look.containers(pod):
             resources = container["resources"]
@@ -42,7 +42,7 @@ def test_every_container_says_what_it_needs_and_how_much_memory_at_most(render, 
 
 
 @pytest.mark.parametrize("folder", INSTALLED)
-def test_neither_controller_nor_agent_can_take_a_node_its_cpus(render, look, folder):
+def test_controller_and_agent_are_limited_to_one_core(render, look, folder):
     # One core is what one thread of Python can use: less would throttle it in the middle of a step or a measurement.
     limits = {
         name: container["resources"]["limits"].get("cpu")
@@ -53,7 +53,7 @@ def test_neither_controller_nor_agent_can_take_a_node_its_cpus(render, look, fol
 
 
 @pytest.mark.parametrize("folder", ALL)
-def test_images_come_from_nowhere_but_the_node(render, look, folder):
+def test_images_are_never_pulled(render, look, folder):
     for name, pod in look.pods(render(folder)):
         for container in look.containers(pod):
             assert container["image"].startswith("localhost/gesscale-"), name
@@ -78,7 +78,7 @@ def test_services_and_policies_choose_pods_that_exist(render, look, folder):
         assert any(wanted.items() <= have.items() for have in labels), each["metadata"]["name"]
 
 
-def test_the_executors_image_is_pulled_onto_every_node_under_the_name_that_the_user_gives(look, kustomize, tmp_path):
+def test_the_executors_image_is_pulled_onto_every_node(look, kustomize, tmp_path):
     component = os.path.relpath(look.k3s / "components/executor-image", tmp_path)
     images = "images: [{name: spark-executor, newName: r/taxi, newTag: '1'}]"
     (tmp_path / "kustomization.yaml").write_text(f"namespace: taxi\ncomponents: [{component}]\n{images}\n")

@@ -60,13 +60,13 @@ def test_prometheus_takes_the_scrape_configuration(promtool, folder, tmp_path):
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-def test_the_operators_rules_are_the_plain_ones(folder, look):
+def test_the_rules_of_the_operator_are_equal(folder, look):
     plain = yaml.safe_load((folder / "prometheus" / "rules.yaml").read_text())
     wrapped = yaml.safe_load((look.k3s / "components/prometheus-operator/rules.yaml").read_text())
     assert wrapped["spec"] == plain, "write it again: the command stands in its second line"
 
 
-def test_scrapes_and_monitors_go_where_things_listen(folder, look, render):
+def test_scrapes_and_monitors_use_the_listening_ports(folder, look, render):
     jobs = {
         job["job_name"]: job
         for job in yaml.safe_load((folder / "prometheus" / "prometheus.yaml").read_text())["scrape_configs"]
@@ -89,7 +89,7 @@ def test_scrapes_and_monitors_go_where_things_listen(folder, look, render):
     assert selector["label"] == "spark-role=driver,gesscale.dev/autoscaler"
 
 
-def test_every_panel_asks_a_question_that_prometheus_understands(promtool, dashboard, tmp_path):
+def test_every_panel_has_a_valid_query(promtool, dashboard, tmp_path):
     rules = []
     for number, expression in enumerate(expressions(dashboard)):
         asked = re.sub("|".join(map(re.escape, VARIABLES)), lambda found: VARIABLES[found[0]], expression)
@@ -131,7 +131,7 @@ def exported():
     return names | {f"{PREFIX}rtt_seconds"}
 
 
-def test_rules_and_panels_name_only_what_is_exported(folder, dashboard, exported):
+def test_rules_and_panels_use_exported_metrics_only(folder, dashboard, exported):
     rules = yaml.safe_load((folder / "prometheus" / "rules.yaml").read_text())
     asked = [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
     asked += expressions(dashboard)

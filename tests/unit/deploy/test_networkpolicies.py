@@ -81,14 +81,14 @@ def of_kind(objects, kind="NetworkPolicy"):
     return [each for each in objects if each["kind"] == kind]
 
 
-def test_controller_and_agents_reach_and_are_reached_as_is_written(read):
+def test_traffic_of_controller_and_agents_is_as_documented(read):
     policies = read(*POLICIES)
     assert [way for way in ALLOWED if not reaches(policies, *way)] == []
     assert [way for way in (*DENIED, *(way[:3] for way in OPTED_IN)) if reaches(policies, *way)] == []
 
 
 @pytest.mark.parametrize("way", OPTED_IN)
-def test_a_component_opens_one_way_and_no_other(read, way):
+def test_a_component_allows_one_connection_only(read, way):
     policies = read(*POLICIES, way[3])
     assert reaches(policies, *way[:3])
     others = [each[:3] for each in OPTED_IN if each != way]
@@ -102,7 +102,7 @@ def test_what_is_installed_has_the_policies(render, read, folder):
 
 
 @pytest.mark.parametrize("folder", [*INSTALLED, "example"])
-def test_every_pod_is_denied_both_ways_what_nobody_allows(render, look, folder):
+def test_every_pod_is_denied_by_default(render, look, folder):
     objects = render(folder)
     for name, pod in look.pods(objects):
         for direction in ("Ingress", "Egress"):
@@ -114,7 +114,7 @@ def test_every_pod_is_denied_both_ways_what_nobody_allows(render, look, folder):
             ), (name, direction)
 
 
-def test_ports_are_those_that_the_code_has(read, render, look):
+def test_ports_are_those_of_the_code(read, render, look):
     controller, api = read("controller/networkpolicy.yaml")
     _, agents_port = split_host_port(AGENTS_DNS)
     ports = [{each["port"] for each in rule["ports"]} for rule in controller["spec"]["egress"]]
@@ -127,7 +127,7 @@ def test_ports_are_those_that_the_code_has(read, render, look):
     assert rule["ports"] == [{"protocol": "TCP", "port": 6443}]
 
 
-def test_the_api_servers_port_is_closed_towards_a_nodes_own_addresses(read):
+def test_the_api_servers_port_is_denied_on_local_addresses(read):
     # Link-local: where clouds keep the credentials of a machine.
     _, api = read("controller/networkpolicy.yaml")
     (rule,) = api["spec"]["egress"]
@@ -171,7 +171,7 @@ def test_the_example_works_under_its_policies(taxi, look):
     assert all(taxi(name, "kafka", 9092) for name in ("executor", "producer", "controller"))
 
 
-def test_in_the_example_strangers_reach_nobody_and_nobody_reaches_more_than_it_needs(taxi):
+def test_in_the_example_only_required_traffic_is_allowed(taxi):
     for name in ("clean", "nearest"):
         assert [port for port in (9108, 7078, 7079) if taxi("stranger", name, port)] == []
         assert not taxi("controller", name, 7078)

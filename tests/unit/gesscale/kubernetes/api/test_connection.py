@@ -11,7 +11,7 @@ from gesscale.kubernetes.api.resources import CONFIG_MAPS, NODES, PODS, STREAM_A
 POD = {"metadata": {"name": "driver", "namespace": "streams", "resourceVersion": "7"}}
 
 
-def test_a_request_names_us_and_carries_our_token(server, connection):
+def test_a_request_has_user_agent_and_token(server, connection):
     server.says(as_json(POD))
     assert connection.get(PODS, "driver", namespace="streams") == POD
     (asked,) = server.asked
@@ -21,7 +21,7 @@ def test_a_request_names_us_and_carries_our_token(server, connection):
     assert connection.url == server.url
 
 
-def test_a_status_is_patched_only_if_nobody_was_faster_and_can_be_rehearsed(server, connection):
+def test_a_status_patch_has_its_version_and_can_be_a_dry_run(server, connection):
     server.says(as_json(POD))
     body = {"metadata": {"resourceVersion": "7"}, "status": {"replicas": 2}}
     connection.patch(STREAM_AUTOSCALERS, "taxi", body, namespace="streams", subresource="status", dry_run=True)
@@ -113,14 +113,14 @@ def test_a_missing_right_is_reported_until_it_is_granted(server, connection, cap
         "admission webhook denied the request",
     ],
 )
-def test_what_rbac_did_not_refuse_is_no_missing_right(server, connection, said):
+def test_a_refusal_by_quota_or_admission_is_no_missing_right(server, connection, said):
     server.says(refusal(403, "Forbidden", said))
     with pytest.raises(ApiError):
         connection.create(PODS, POD, namespace="streams")
     assert connection.missing_rights == ()
 
 
-def test_a_config_map_that_nobody_granted_is_no_missing_right_of_the_controller(server, connection):
+def test_a_config_map_without_a_grant_is_no_missing_right(server, connection):
     server.says(lacking("get", "configmaps"))
     with pytest.raises(ApiError):
         connection.get(CONFIG_MAPS, "map", namespace="streams")
@@ -130,7 +130,7 @@ def test_a_config_map_that_nobody_granted_is_no_missing_right_of_the_controller(
 @pytest.mark.parametrize(
     ("header", "patience_s"), [("7", 7.0), ("100000", 120.0), ("-3", None), ("soon", None), ("٣", None), (None, None)]
 )
-def test_patience_is_read_as_the_server_asks_for_it(server, connection, header, patience_s):
+def test_retry_after_is_read(server, connection, header, patience_s):
     headers = {} if header is None else {"Retry-After": header.encode().decode("latin-1")}
     server.says(refusal(429, "TooManyRequests", "busy", headers))
     with pytest.raises(ApiError) as caught:
@@ -139,7 +139,7 @@ def test_patience_is_read_as_the_server_asks_for_it(server, connection, header, 
 
 
 @pytest.mark.parametrize("text", ["", "<html>", "[1]", '{"a": '])
-def test_an_answer_that_is_no_object_is_a_fault(server, connection, text):
+def test_an_answer_that_is_no_object_is_an_error(server, connection, text):
     server.says(as_text(text))
     with refused("kubernetes-answer-invalid") as caught:
         connection.get(NODES, "pi1")
@@ -153,7 +153,7 @@ def test_a_redirect_is_not_followed_with_our_token(server, connection):
     assert len(server.asked) == 1
 
 
-def test_a_server_that_hangs_is_given_up(server):
+def test_a_request_to_a_server_that_hangs_times_out(server):
     server.says(lambda _handler: server.over.wait(SETTLE_S))
     connection = connection_to(server.url, timeout_s=0.3)
     with refused("kubernetes-timeout", request="get nodes pi1") as caught:
@@ -163,7 +163,7 @@ def test_a_server_that_hangs_is_given_up(server):
     connection.close()
 
 
-def test_an_answer_that_drips_is_given_up(server):
+def test_a_slow_answer_times_out(server):
     def drip(handler):
         handler.send_response(200)
         handler.send_header("Content-Length", "1000000")
@@ -179,7 +179,7 @@ def test_an_answer_that_drips_is_given_up(server):
     connection.close()
 
 
-def test_a_watch_yields_lines_however_they_are_cut(server, connection):
+def test_a_watch_yields_lines_from_any_chunks(server, connection):
     def pieces(handler):
         handler.send_response(200)
         handler.send_header("Transfer-Encoding", "chunked")

@@ -36,7 +36,7 @@ def file(tmp_path):
     return path
 
 
-def test_a_file_says_where_the_server_is_and_which_namespace_is_ours(file):
+def test_a_kubeconfig_gives_server_and_namespace(file):
     connection = connect(file)
     assert (connection.url, connection.namespace) == ("https://10.77.0.1:6443", "streams")
 
@@ -58,7 +58,7 @@ def test_without_any_file_the_usual_one_is_named(tmp_path):
         connect()
 
 
-def test_a_pod_without_a_token_says_so(monkeypatch):
+def test_a_pod_without_a_token_is_an_error(monkeypatch):
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
     with refused("pod-credentials-unusable", ClusterError):

@@ -30,7 +30,7 @@ def sent(server):
     return [(each.method, each.body) for each in server.asked]
 
 
-def test_an_event_says_what_happened_to_which_object(server, reporter):
+def test_an_event_has_reason_note_and_object(server, reporter):
     reporter.after(0, kind=EventType.WARNING)
     ((method, body),) = sent(server)
     assert method == "POST"
@@ -58,7 +58,7 @@ def test_an_event_says_what_happened_to_which_object(server, reporter):
     }
 
 
-def test_the_same_again_raises_a_count_and_not_each_time(server, reporter):
+def test_a_repetition_increments_the_count_at_intervals(server, reporter):
     reporter.after(0)
     reporter.after(60)
     reporter.after(60)
@@ -70,14 +70,14 @@ def test_the_same_again_raises_a_count_and_not_each_time(server, reporter):
     assert second.body == {"series": {"count": 4, "lastObservedTime": "2026-11-21T20:05:00.250000Z"}}
 
 
-def test_an_event_that_has_expired_is_written_anew(server, reporter):
+def test_an_expired_event_is_created_again(server, reporter):
     reporter.after(0)
     server.says(refusal(404, "NotFound", "gone"), to="PATCH")
     reporter.after(301)
     assert [method for method, _ in sent(server)] == ["POST", "PATCH", "POST"]
 
 
-def test_a_fault_is_logged_once_and_never_raised(server, reporter, caplog):
+def test_a_failure_is_logged_once_and_never_raised(server, reporter, caplog):
     server.says(refusal(403, "Forbidden", "no"))
     reporter.after(0)
     reporter.after(1)  # it was not written, so that it is no repetition

@@ -78,7 +78,7 @@ def held_by_another(**more):
     return Store(holderIdentity="other", leaseDurationSeconds=15, leaseTransitions=6, **more)
 
 
-def test_a_lease_that_was_given_back_is_taken_at_once_with_the_next_term():
+def test_a_released_lease_is_acquired_at_once_with_the_next_term():
     store = Store(holderIdentity="", leaseDurationSeconds=1, leaseTransitions=6)
     candidate = Candidate(store)
     assert candidate.step() == 4.0  # the next renewal
@@ -93,7 +93,7 @@ def test_a_lease_that_was_given_back_is_taken_at_once_with_the_next_term():
     }
 
 
-def test_anothers_lease_is_taken_only_after_its_record_has_not_changed_for_its_duration():
+def test_a_held_lease_is_acquired_only_after_its_duration():
     store = held_by_another(renewTime="1999-01-01T00:00:00.000000Z")  # its clock does not matter
     candidate = Candidate(store)
     assert candidate.step() == pytest.approx(2.2)  # 2 s and half of the 20 % that are drawn
@@ -109,7 +109,7 @@ def test_anothers_lease_is_taken_only_after_its_record_has_not_changed_for_its_d
     assert candidate.term == 7
 
 
-def test_who_makes_the_lease_leads_only_when_a_former_leader_must_have_noticed():
+def test_the_creator_of_a_lease_waits_for_a_former_leader():
     store, floor = Store(), [-1]
     candidate = Candidate(store, term_floor=lambda: floor[0])
     candidate.step()
@@ -124,13 +124,13 @@ def test_who_makes_the_lease_leads_only_when_a_former_leader_must_have_noticed()
 
 
 @pytest.mark.parametrize(("floor", "term"), [(-1, 7), (6, 7), (40, 41)])
-def test_the_term_is_above_every_term_that_orders_have(floor, term):
+def test_the_term_is_above_that_of_every_order(floor, term):
     candidate = Candidate(Store(holderIdentity="", leaseTransitions=6), term_floor=lambda: floor)
     candidate.step()
     assert candidate.term == term
 
 
-def test_leadership_ends_by_itself_when_the_renewal_is_too_old():
+def test_leadership_ends_when_the_renewal_is_too_old():
     store = Store(holderIdentity="")
     candidate = Candidate(store)
     candidate.step()
@@ -145,7 +145,7 @@ def test_leadership_ends_by_itself_when_the_renewal_is_too_old():
 
 
 @pytest.mark.parametrize("status", [0, 401, 403, 409, 429, 500])
-def test_a_fault_is_survived_said_and_counted(status):
+def test_an_error_is_reported_and_retried(status):
     store = Store(holderIdentity="")
     store.fault = fault(status, "Timeout")
     candidate = Candidate(store)

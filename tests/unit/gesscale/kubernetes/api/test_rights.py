@@ -24,7 +24,7 @@ def rules(kind, text):
     return by_target(role["rules"])
 
 
-def test_the_controller_has_no_verb_more_than_it_uses():
+def test_the_controller_has_only_the_verbs_that_it_uses():
     assert rules("ClusterRole", RBAC.read_text()) == {
         ("gesscale.dev", "streamautoscalers", ()): ["list", "watch"],
         ("gesscale.dev", "streamautoscalers/status", ()): ["patch"],
@@ -50,7 +50,7 @@ def test_bindings_give_the_roles_to_the_controllers_account_only():
             assert each["subjects"] == [{"kind": "ServiceAccount", "name": "scaler", "namespace": "edge"}]
 
 
-def test_a_driver_reads_its_own_streamautoscaler_runs_pods_and_touches_nothing_else_of_its_namespace():
+def test_a_driver_may_read_its_resource_and_run_pods_only():
     account, role, binding = yaml.safe_load(driver_account("taxi", "taxi-driver"))["items"]
     assert by_target(role["rules"]) == DRIVER
     assert {each["metadata"]["name"] for each in (account, role, binding)} == {"taxi-driver"}
@@ -58,7 +58,7 @@ def test_a_driver_reads_its_own_streamautoscaler_runs_pods_and_touches_nothing_e
     assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "taxi-driver"}]
 
 
-def test_the_owner_of_a_namespace_grants_one_map_and_no_other_config_map():
+def test_the_grant_of_a_map_covers_one_config_map():
     manifest = ROOT / "deploy" / "k3s" / "example" / "latency-map.yaml"
     assert "kubectl -n taxi create configmap latency-map" in manifest.read_text()
     role, binding = yaml.safe_load_all(manifest.read_text())
@@ -69,7 +69,7 @@ def test_the_owner_of_a_namespace_grants_one_map_and_no_other_config_map():
     assert binding["subjects"] == [account]
 
 
-def test_the_commands_that_grant_a_map_are_single_words_whoever_asks(tmp_path):
+def test_the_commands_that_grant_a_map_are_quoted(tmp_path):
     # The user's name is the API server's word; a shell that is given the commands runs kubectl twice and nothing else.
     stub = tmp_path / "kubectl"
     stub.write_text('#!/bin/sh\nprintf "%s\\n" "$@" -- >> "$OUT"\n')

@@ -104,7 +104,7 @@ def test_a_list_and_its_changes_make_the_view(server, through):
         (stream(expired()), [0.5, 1.0, 2.0], "kubernetes-version-expired"),
     ],
 )
-def test_a_fault_empties_nothing_is_said_and_waited_for_longer_each_time(server, through, answer, waits, code):
+def test_an_error_keeps_the_objects_and_backs_off(server, through, answer, waits, code):
     server.says(listed(pod("a", x="1")))
     server.says(answer, to="watch")
     steps = through(3)
@@ -116,7 +116,7 @@ def test_a_fault_empties_nothing_is_said_and_waited_for_longer_each_time(server,
     assert last.problem.code == code
 
 
-def test_staleness_counts_from_the_last_word_of_the_server(server, through):
+def test_staleness_counts_from_the_last_contact(server, through):
     server.says(listed(pod("a")))
     server.says(refusal(403, "Forbidden", "no"), to="watch")
     steps = through(3)
@@ -124,7 +124,7 @@ def test_staleness_counts_from_the_last_word_of_the_server(server, through):
     assert [view.stale_since_s for view in steps.views] == [1000.0, 1000.0, 1000.0]
 
 
-def test_a_server_that_comes_back_makes_the_view_fresh_and_the_waits_short(server, through):
+def test_a_recovered_server_resets_view_and_backoff(server, through):
     server.says(listed(pod("a")))
     boom = refusal(500, "InternalError", "boom")
     server.says(boom, boom, stream(bookmark("11")), boom, to="watch")
@@ -137,7 +137,7 @@ def test_a_server_that_comes_back_makes_the_view_fresh_and_the_waits_short(serve
     assert watches(server) == ["10", "10", "10", "11", "11"]
 
 
-def test_an_expired_version_is_listed_anew_and_what_is_gone_goes(server, through):
+def test_an_expired_version_is_listed_again(server, through):
     server.says(listed(pod("a"), pod("b")), listed(pod("b", x="new"), version="50"))
     server.says(stream(bookmark("11"), expired()), refusal(500, "InternalError", "boom"), to="watch")
     steps = through(2)
@@ -146,7 +146,7 @@ def test_an_expired_version_is_listed_anew_and_what_is_gone_goes(server, through
     assert watches(server) == ["10", "50"]
 
 
-def test_an_object_that_cannot_be_read_hides_no_other_and_keeps_its_former_state(server, through, caplog):
+def test_an_unreadable_object_keeps_its_state_and_hides_no_other(server, through, caplog):
     def keep(item):
         if item["metadata"]["labels"].get("x") == "bad":
             raise ValueError("expected a number,\n got 'bad'")
@@ -164,7 +164,7 @@ def test_an_object_that_cannot_be_read_hides_no_other_and_keeps_its_former_state
     assert logged_codes(caplog.text) == ["object-unreadable"] * 2
 
 
-def test_a_thread_lists_watches_and_ends_at_once_when_told(server, connection):
+def test_the_thread_lists_watches_and_stops_at_once(server, connection):
     server.says(listed(pod("a")))
     server.says(stream(event("ADDED", pod("b", "11")), then=lambda _handler: server.over.wait(SETTLE_S)), to="watch")
     seen_b = threading.Event()
@@ -182,7 +182,7 @@ def test_a_thread_lists_watches_and_ends_at_once_when_told(server, connection):
     assert set(cache.snapshot().objects) == {"streams/a", "streams/b"}
 
 
-def test_a_silent_watch_is_opened_anew_and_is_no_fault(server, connection):
+def test_a_silent_watch_is_reopened_without_an_error(server, connection):
     class Impatient:
         def __init__(self):
             self.opened = 0

@@ -132,7 +132,7 @@ def unready(controller):
     return [failure.code for failure in readiness_failures(controller.health(), steady_now_s())]
 
 
-def test_it_leads_orders_reports_and_gives_the_lease_back(cluster):
+def test_it_leads_orders_reports_and_releases_the_lease(cluster):
     cluster.store.put(**by_hand("a", "b"))
     cluster.lease = GIVEN_BACK
     with running(cluster, ElectionTimes()) as controller:
@@ -149,14 +149,14 @@ def test_it_leads_orders_reports_and_gives_the_lease_back(cluster):
     assert cluster.holder == ""
 
 
-def test_its_term_is_higher_than_that_of_any_order_even_where_the_lease_was_deleted(cluster):
+def test_its_term_exceeds_that_of_any_order(cluster):
     cluster.store.put(status={"order": order(3, "a", term=5)}, **by_hand("a", "b"))
     with running(cluster):
         until(lambda: cluster.order["placement"] == ["a", "b"], "an order")
     assert (cluster.order["term"], cluster.lease["spec"]["leaseTransitions"]) == (6, 6)
 
 
-def test_it_is_no_candidate_before_it_has_seen_the_resources(cluster):
+def test_it_is_no_candidate_before_it_has_listed_the_resources(cluster):
     cluster.lists = False
     with running(cluster) as controller:
         until(lambda: "cache-not-listed" in unready(controller), "it is reported")

@@ -57,7 +57,7 @@ def black_hole():
 
 
 @pytest.mark.parametrize("neighbour", ["streams", "hostile"])
-def test_fifty_endpoints_that_hang_hold_up_no_other_workflow(black_hole, httpserver: HTTPServer, neighbour):
+def test_fifty_endpoints_that_hang_delay_no_other_workflow(black_hole, httpserver: HTTPServer, neighbour):
     """The healthy workflow is in a namespace of its own, or among those that hang."""
     url, waiting = black_hole
     asked = threading.Semaphore(0)

@@ -35,7 +35,7 @@ def config_map(text, key="latency.csv"):
     return as_json({"data": {key: text}})
 
 
-def test_a_config_map_is_read_when_that_is_due_and_the_last_good_map_stays(api):
+def test_a_config_map_is_read_at_intervals_and_the_last_good_map_stays(api):
     api.says(config_map(NEAR), config_map(FAR), refusal(403, "Forbidden", "no"))
     source = opened(api)
     assert source.current(1000.0).map.nd_max_ms(["a", "b"]) == 5.0
@@ -71,7 +71,7 @@ def map_of(count):
     return "rtt_ms," + ",".join(names) + "\n" + "".join(f"{name},{','.join('0' * count)}\n" for name in names)
 
 
-def test_a_config_map_of_more_nodes_than_the_cluster_can_have_is_refused_in_a_line(api):
+def test_a_map_with_too_many_nodes_is_refused(api):
     api.says(config_map(map_of(16)), config_map(map_of(17)))
     source = opened(api)
     assert len(source.current(1000.0).map) == 16
@@ -81,7 +81,7 @@ def test_a_config_map_of_more_nodes_than_the_cluster_can_have_is_refused_in_a_li
     assert "\n" not in kept.map_status.problem
 
 
-def test_the_bounds_grow_with_the_cluster_and_end_where_every_map_ends():
+def test_the_bounds_grow_with_the_cluster_up_to_the_maximum():
     for nodes, most in ((0, 16), (8, 16), (9, 18), (3000, 5000)):
         names = [f"n{node}" for node in range(nodes)]
         bounds = bounds_of(names)
@@ -101,7 +101,7 @@ def test_agents_give_nodes_of_the_cluster_only(api, httpserver):
     assert {"41", "x0"} <= words(given.map_status.problem)
 
 
-def test_no_more_agents_are_asked_than_the_cluster_can_have(httpserver):
+def test_the_number_of_agents_is_limited(httpserver):
     httpserver.expect_request("/metrics").respond_with_data(page("a", "b"))
     urls = tuple(f"http://127.0.0.{host}:{httpserver.port}" for host in range(1, 18))
     source = AgentLatencies(urls=urls, timeout_s=1.0, bounds=lambda: bounds_of(NODES))

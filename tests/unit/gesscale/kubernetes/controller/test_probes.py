@@ -25,21 +25,21 @@ STEP = StepStatus(workflow="streams/taxi", period_s=60.0, since_s=0.0, last_s=99
 WELL = HealthSnapshot(moved_at_s=999.0, period_s=1.0, leading=True, caches=(PODS,), steps=(STEP,))
 
 
-def test_a_scheduler_that_stands_still_for_more_than_five_periods_is_dead():
+def test_liveness_fails_if_the_scheduler_is_stuck_for_five_periods():
     still = replace(WELL, moved_at_s=NOW_S - 50, period_s=10.0)
     assert liveness_failures(still, NOW_S) == ()
     (failure,) = liveness_failures(still, NOW_S + 1)
     assert (failure.code, failure.fields) == ("scheduler-stuck", {"age_s": 51.0, "period_s": 10.0})
 
 
-def test_a_step_that_is_stuck_for_more_than_five_minutes_is_death():
+def test_liveness_fails_if_a_step_is_stuck_for_five_minutes():
     stuck = replace(WELL, steps=(STEP, replace(STEP, workflow="streams/b", running_since_s=NOW_S - 300.0)))
     assert liveness_failures(stuck, NOW_S) == ()
     (failure,) = liveness_failures(stuck, NOW_S + 1)
     assert (failure.code, failure.fields) == ("step-stuck", {"workflow": "streams/b", "age_s": 301.0})
 
 
-def test_a_step_of_a_short_period_may_wait_for_an_endpoint_that_hangs():
+def test_a_step_with_a_short_period_may_wait_for_a_timeout():
     # Three periods are 3 s, a step that waits for its endpoints lasts up to a minute.
     slow = replace(WELL, steps=(replace(STEP, period_s=1.0, last_s=NOW_S - 60.0),))
     assert readiness_failures(slow, NOW_S) == ()
@@ -82,7 +82,7 @@ def test_each_failure_has_a_code(changed, code, fields):
     assert (failure.code, failure.fields) == (code, fields)
 
 
-def test_a_follower_steps_nothing_and_is_ready_but_must_see_the_cluster_too():
+def test_a_follower_is_ready_if_it_has_a_view_of_the_cluster():
     follower = replace(WELL, leading=False, steps=(replace(STEP, last_s=0.0),))
     assert readiness_failures(follower, NOW_S) == ()
     assert len(readiness_failures(replace(follower, api_problem=REFUSED), NOW_S)) == 1

@@ -16,7 +16,7 @@ def restored(**status):
     return restored_state({"op": status}, EPOCH_S)
 
 
-def test_readings_and_memo_are_taken_over():
+def test_readings_and_memo_are_restored():
     found = restored(memory={**MEMORY, "memo": "what it said"}, history=[CHANGE], order=order(1, "a", "b"))
     assert [each.rows_per_s for each in found.known.readings["op"]] == [500.0]
     assert found.known.memos == {"op": "what it said"}
@@ -33,7 +33,7 @@ def test_readings_and_memo_are_taken_over():
         {"memory": None, "history": [CHANGE]},
     ],
 )
-def test_a_memory_that_must_have_been_there_is_missed(status):
+def test_a_missing_memory_is_detected(status):
     assert restored(**status).lost == {"op"}
 
 
@@ -48,7 +48,7 @@ NONSENSE = [
 
 
 @pytest.mark.parametrize("change", NONSENSE, ids=lambda change: f"{next(iter(change))}")
-def test_a_reading_of_nonsense_is_dropped_with_a_message_and_the_rest_is_kept(change, caplog):
+def test_an_invalid_reading_is_ignored_with_a_warning(change, caplog):
     sound = MEMORY["readings"][0]
     found = restored(memory={**MEMORY, "readings": [{**sound, **change}, sound, 5]}, history=[CHANGE])
     assert [each.rows_per_s for each in found.known.readings["op"]] == [500.0]
@@ -63,7 +63,7 @@ def test_a_reading_of_nonsense_is_dropped_with_a_message_and_the_rest_is_kept(ch
     ("part", "value"),
     [("readings", "none"), ("readings", {"a": 1}), ("memo", "x" * 70_000), ("memo", "\ud800"), ("memo", 5)],
 )
-def test_another_part_of_nonsense_is_dropped_alone(part, value, caplog):
+def test_other_invalid_parts_are_ignored_alone(part, value, caplog):
     found = restored(memory={**MEMORY, "memo": "said", part: value}, order=order(1, "a", "b")).known
     kept = {"readings": bool(found.readings), "memo": bool(found.memos)}
     assert kept == {name: name != part for name in kept}

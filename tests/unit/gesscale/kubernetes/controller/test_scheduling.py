@@ -91,7 +91,7 @@ def test_a_new_workflow_is_stepped_at_once_and_then_once_per_period(scene):
         assert scene.scheduler.statuses()[0].last_s == last_s
 
 
-def test_a_policy_that_asks_is_stepped_before_the_period_is_over(scene):
+def test_a_policy_can_request_an_earlier_step(scene):
     # gesscale2 asks for three steps in its objective of 60 s; a period is 60 s.
     scene.api.put(override=None, mode="Recommend", policy={"name": "gesscale2"})
     scene.advance()
@@ -107,7 +107,7 @@ def test_a_changed_spec_is_applied_at_once(scene):
     assert scene.ordered == ["a", "c"]
 
 
-def test_a_driver_that_waits_for_its_first_nodes_does_not_wait_for_a_period(scene):
+def test_a_driver_without_executors_is_stepped_early(scene):
     # Its map cannot be had, so that no step gives it nodes: it is asked again after 3 s, not after 60.
     scene.world.pods = []
     scene.api.put(override=None)
@@ -116,7 +116,7 @@ def test_a_driver_that_waits_for_its_first_nodes_does_not_wait_for_a_period(scen
         assert scene.scheduler.statuses()[0].last_s == last_s
 
 
-def test_a_step_that_fails_is_counted_and_the_next_one_comes(scene, caplog):
+def test_a_failed_step_is_counted_and_retried(scene, caplog):
     scene.api.faults = [refused(500)] * 2
     scene.advance()
     assert "kubernetes-request-failed" in logged_codes(caplog.text)
@@ -125,7 +125,7 @@ def test_a_step_that_fails_is_counted_and_the_next_one_comes(scene, caplog):
     assert scene.ordered == ["a", "b"]
 
 
-def test_a_fault_of_ours_in_one_workflow_ends_no_other(scene, caplog):
+def test_an_unexpected_error_in_one_workflow_stops_no_other(scene, caplog):
     scene.snapshot = lambda: 1 / 0
     scene.advance()
     assert logged_codes(caplog.text) == ["step-failed"]
@@ -134,7 +134,7 @@ def test_a_fault_of_ours_in_one_workflow_ends_no_other(scene, caplog):
     assert scene.ordered == ["a", "b"]
 
 
-def test_one_that_was_created_anew_between_two_looks_knows_nothing_of_the_former(scene):
+def test_a_recreated_resource_has_no_knowledge_of_the_former(scene):
     scene.advance()
     scene.api.delete("op")
     scene.api.put(status={}, **by_hand("a", "b"))
@@ -145,7 +145,7 @@ def test_one_that_was_created_anew_between_two_looks_knows_nothing_of_the_former
     assert not scene.api.status().get("order", {}).get("reason")
 
 
-def test_a_workflow_with_a_fault_is_gone_on_with_when_it_is_mended(scene):
+def test_a_corrected_workflow_continues(scene):
     scene.advance()
     scene.api.put(minReplicas=9)
     scene.advance(1.0)
@@ -157,7 +157,7 @@ def test_a_workflow_with_a_fault_is_gone_on_with_when_it_is_mended(scene):
     assert len(orders_in(scene.api.patches)) == 1
 
 
-def test_a_clock_that_goes_back_neither_repeats_an_order_nor_forgets_what_was_learned():
+def test_a_clock_set_back_repeats_no_order_and_keeps_the_memory():
     scene = Scene()
     reading = {"replicas": 1, "ndMaxMs": 5.0, "rowsPerSecond": 500.0, "saturated": True, "atSeconds": EPOCH_S}
     scene.api.put(status={"memory": {"readings": [reading]}})
@@ -185,7 +185,7 @@ class Gate:
         return self.scene.world.snapshot()
 
 
-def test_a_slow_step_is_neither_joined_by_another_nor_followed_by_all_that_it_missed():
+def test_a_slow_step_is_not_overlapped_and_missed_steps_are_skipped():
     scene = Scene(in_thread)
     scene.snapshot = gate = Gate(scene)
     scene.advance()

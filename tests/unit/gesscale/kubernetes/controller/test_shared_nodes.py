@@ -49,7 +49,7 @@ class Scene:
 
 
 @pytest.mark.parametrize("workflow", [None, "taxi"], ids=["workflows of their own", "one workflow"])
-def test_the_last_core_of_a_node_is_promised_once(workflow):
+def test_the_last_core_of_a_node_is_reserved_once(workflow):
     scene = Scene(workflow=workflow)
     decisions = scene.step()
     assert len(scene.promised()) == 1
@@ -58,7 +58,7 @@ def test_the_last_core_of_a_node_is_promised_once(workflow):
 
 
 @pytest.mark.parametrize("workflow", [None, "taxi"], ids=["workflows of their own", "one workflow"])
-def test_it_stays_promised_until_the_executor_is_bound(workflow):
+def test_it_stays_reserved_until_the_executor_is_bound(workflow):
     scene = Scene(workflow=workflow)
     scene.step()
     scene.api.catch_up()

@@ -63,7 +63,7 @@ def test_a_report_keeps_the_order_that_its_own_step_wrote(scene):
     assert b"gesscale" in scene.metrics.page({})[1]
 
 
-def test_what_others_wrote_meanwhile_stays_and_events_come_once(scene):
+def test_concurrent_changes_are_kept_and_events_published_once(scene):
     step = scene.step()
     scene.api.meanwhile = lambda: scene.api.write_status("op", driver={"node": "x"}, other="kept")
     scene.report(step)
@@ -81,7 +81,7 @@ def test_after_leadership_is_lost_nothing_is_reported(scene):
     assert (scene.api.status(), scene.heard.reasons) == (before, [])
 
 
-def test_one_operators_fault_does_not_cost_another_its_report():
+def test_a_failed_report_does_not_prevent_the_others():
     scene = Scene("op", "other")
     step = scene.step()
     scene.api.faults = [refused(500)]
@@ -92,7 +92,7 @@ def test_one_operators_fault_does_not_cost_another_its_report():
 
 
 @pytest.mark.parametrize("again", [False, True])
-def test_of_a_resource_that_is_gone_nothing_is_told(scene, again):
+def test_a_deleted_resource_is_not_reported(scene, again):
     step = scene.step()
     scene.api.delete("op")
     if again:
@@ -103,7 +103,7 @@ def test_of_a_resource_that_is_gone_nothing_is_told(scene, again):
     assert not again or scene.api.status() == {}
 
 
-def test_a_fault_is_told_in_conditions_and_by_an_event(scene):
+def test_a_fault_is_reported_by_conditions_and_an_event(scene):
     fault = ResourceFault(reason=FaultReason.SETTINGS_DIFFER, problems=(Problem("they differ"),))
     scene.reporter.report_fault_of(KEY, fault)
     ready = scene.api.status()["conditions"][0]
@@ -111,7 +111,7 @@ def test_a_fault_is_told_in_conditions_and_by_an_event(scene):
     assert scene.heard.reasons == [("op", Incident.INVALID_SPEC)]
 
 
-def test_a_fault_is_told_by_the_leader_only_and_of_what_is_there_only(scene):
+def test_a_fault_is_reported_by_the_leader_only(scene):
     fault = ResourceFault(reason=FaultReason.SETTINGS_DIFFER, problems=(Problem("they differ"),))
     scene.leads = None
     scene.reporter.report_fault_of(KEY, fault)

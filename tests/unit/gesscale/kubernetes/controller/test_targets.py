@@ -60,7 +60,7 @@ def resolved(host, port=9108, allowed=(), namespace="streams"):
         ("mixed.streams.svc", ["10.43.0.7"]),
     ],
 )
-def test_pods_and_services_of_the_own_namespace_are_asked(host, addresses):
+def test_pods_and_services_of_the_namespace_are_allowed(host, addresses):
     assert resolved(host) == addresses
 
 
@@ -108,7 +108,7 @@ def test_everything_else_is_forbidden(host):
         ("[fd00:ec2::/32]:80", "amazon.streams.svc", 80, ["fd00:ec2::254"]),
     ],
 )
-def test_an_administrator_allows_more(allowed, host, port, addresses):
+def test_an_administrator_can_allow_more(allowed, host, port, addresses):
     assert resolved(host, port, [allowed]) == addresses
 
 
@@ -121,7 +121,7 @@ def test_an_administrator_allows_more(allowed, host, port, addresses):
         ("prometheus.example.com", "10.9.0.1", 9090),
     ],
 )
-def test_what_is_allowed_is_no_more_than_it_says(allowed, host, port):
+def test_an_allowed_target_allows_nothing_else(allowed, host, port):
     with refused("target-not-allowed", FetchError):
         resolved(host, port, [allowed])
 

@@ -46,7 +46,7 @@ def scene():
     return Scene()
 
 
-def test_a_step_orders_remembers_and_tells(scene):
+def test_a_step_orders_remembers_and_reports(scene):
     step, decision = scene.step()
     assert scene.ordered == ("a", "b")
     assert (decision.outcome.status, decision.plan.placement) == (OutcomeStatus.ORDERED, ("a", "b"))
@@ -55,14 +55,14 @@ def test_a_step_orders_remembers_and_tells(scene):
     assert step.applications["op"].placement == ("a",)
 
 
-def test_its_change_takes_room_in_the_budget_of_all_workflows(scene):
+def test_its_change_counts_in_the_budget_of_all_workflows(scene):
     scene.step()
     assert scene.budget.admit("streams/other", (), ("other",)) == []
     scene.budget.keep_only({"streams/other"})
     assert scene.budget.admit("streams/other", (), ("other",)) == ["other"]
 
 
-def test_a_new_controller_knows_the_change_under_way_and_orders_nothing(scene):
+def test_a_new_controller_knows_the_pending_change(scene):
     step, _ = scene.step()
     scene.remember(step)
     scene.begin(term=2, now_s=EPOCH_S + 4.0)
@@ -72,7 +72,7 @@ def test_a_new_controller_knows_the_change_under_way_and_orders_nothing(scene):
     assert scene.api.status()["order"]["id"] == "1-1"
 
 
-def test_one_whose_predecessor_died_before_it_could_write_it_down_knows_it_too(scene):
+def test_a_new_controller_knows_a_pending_order_without_memory(scene):
     scene.step()  # nothing of it reaches the status but the order
     scene.api.catch_up()
     scene.api.put(override=None)
@@ -83,7 +83,7 @@ def test_one_whose_predecessor_died_before_it_could_write_it_down_knows_it_too(s
     assert decision.plan.change is None
 
 
-def test_without_the_memory_it_looks_on_for_one_history():
+def test_without_the_memory_it_pauses_for_one_history():
     lost = {"order": order(1, "a", at_s=EPOCH_S - 3600), "history": [{"at": "2023-11-14T21:00:00Z"}]}
     scene = Scene(status=lost, override=None)
     for after_s, reason in ((1.0, Reason.PAUSED), (299.0, Reason.PAUSED), (300.0, Reason.METRICS_MISSING)):

@@ -45,7 +45,7 @@ def test_after_a_conflict_the_change_is_made_on_the_newest_version(api, document
     assert api.status() == {"replicas": 5, "desired": 6}
 
 
-def test_it_is_tried_three_times_and_no_more(api, documents):
+def test_it_is_tried_three_times(api, documents):
     api.faults = [refused(409)] * 3
     with refused_with("kubernetes-conflict", ClusterError):
         documents.change_status(OP, lambda _: {"replicas": 2})
@@ -62,7 +62,7 @@ def test_a_resource_that_was_deleted_cannot_be_written(api, documents):
         documents.change_status(OP, lambda _: {"replicas": 2})
 
 
-def test_one_that_was_created_anew_has_nothing_of_the_former(api, documents):
+def test_a_recreated_resource_has_a_new_status(api, documents):
     documents.change_status(OP, lambda _: {"replicas": 2})
     api.delete("op")
     api.put(status={})

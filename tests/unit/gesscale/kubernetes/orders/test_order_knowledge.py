@@ -33,7 +33,7 @@ class Scene:
         self.knowledge.settle("op", order.ended(LATER_S, 2.5, arrived=True))
 
 
-def test_an_order_that_has_not_settled_is_pending_whoever_wrote_it():
+def test_an_order_that_has_not_settled_is_pending():
     scene = Scene()
     assert scene.known() == []
     scene.set_order("a", "b")
@@ -59,7 +59,7 @@ def test_the_order_of_a_decision_has_its_reason():
     assert (order.reason, order.before) == ("Overloaded", 2)
 
 
-def test_a_newer_order_has_not_settled_because_the_former_had():
+def test_a_newer_order_is_pending_after_a_settled_one():
     scene = Scene()
     scene.set_order("a", "b")
     scene.settles()
@@ -67,7 +67,7 @@ def test_a_newer_order_has_not_settled_because_the_former_had():
     assert scene.known() == [expected("a", at_s=EPOCH_S + 20)]
 
 
-def test_an_order_of_a_clock_that_runs_ahead_counts_from_when_it_was_first_seen():
+def test_an_order_from_the_future_counts_from_its_first_observation():
     scene = Scene()
     scene.set_order("a", "b", at_s=EPOCH_S + 3600)
     for now_s in (EPOCH_S, EPOCH_S + 10):

@@ -22,7 +22,7 @@ def write(api, order_writer, *placement, term=1, replaces=None, resource=None, r
     return order_writer.write(resource, placement, at_s=EPOCH_S, term=term, replaces=replaces, rehearse=rehearse)
 
 
-def test_an_order_bears_term_count_and_time(api):
+def test_an_order_has_term_count_and_time(api):
     order_writer = order_writer_of(api, lambda: 7)
     first = write(api, order_writer, "a", term=7)
     second = write(api, order_writer, "a", "b", term=7, replaces=first)
@@ -39,13 +39,13 @@ def test_the_same_is_not_ordered_twice(api):
 
 
 @pytest.mark.parametrize("leads", [None, 2])
-def test_a_leadership_that_has_ended_orders_nothing_even_if_it_was_won_again(api, leads):
+def test_ended_leadership_orders_nothing_even_if_regained(api, leads):
     with refused_with("leadership-lost", ClusterError, term=1):
         write(api, order_writer_of(api, lambda: leads), "a")
     assert api.status() == {}
 
 
-def test_leadership_that_is_lost_between_two_tries_orders_nothing(api):
+def test_leadership_lost_between_two_tries_orders_nothing(api):
     terms = iter([1, None])
     api.faults = [refused(409)]
     with refused_with("leadership-lost", ClusterError):
@@ -66,7 +66,7 @@ def test_an_order_written_since_the_decision_stays(api):
     assert api.status()["order"]["placement"] == ["c"]
 
 
-def test_a_spec_that_changed_since_the_decision_is_decided_on_anew(api):
+def test_a_spec_changed_since_the_decision_gets_no_order(api):
     decided_on = api.workflow().resources["op"]
     api.put(pause={"reason": "stop"})
     with refused_with("order-spec-changed", ClusterError):
@@ -82,7 +82,7 @@ def test_a_resource_of_the_same_name_is_not_ordered_for_the_former(api):
         write(api, order_writer_of(api), "a", resource=decided_on)
 
 
-def test_the_order_that_is_replaced_begins_the_history_and_nothing_of_it_stays_in_the_new_one(api):
+def test_a_replaced_order_moves_to_the_history(api):
     order_writer = order_writer_of(api)
     first = write(api, order_writer, "a")
     api.write_status("op", order={"downtimeSeconds": 2.5, "reason": "Overloaded"})

@@ -23,7 +23,7 @@ def test_executors_are_those_of_the_drivers_application():
     assert (found.place.node, found.place.metrics_url) == ("a", "http://10.244.0.9:9108")
 
 
-def test_an_executor_that_leaves_or_waits_holds_no_node():
+def test_a_terminating_or_unscheduled_executor_holds_no_node():
     pods = [driver("a"), pod("e1", "a"), pod("e2", "b", terminating=True), pod("e3")]
     found = find_application(resource(), index_of(*pods))
     assert found.placement == ("a",)

@@ -56,7 +56,7 @@ def test_an_operator_without_a_driver_does_not_run_and_gets_no_order():
         scene.apply(add=("c",))
 
 
-def test_only_an_operator_that_nobody_has_placed_waits_for_its_first_nodes():
+def test_only_an_operator_without_order_and_executors_is_unplaced():
     assert Scene().cluster.state().unplaced == {"op"}
     assert Scene(pod("e1")).cluster.state().unplaced == {"op"}
     assert Scene(pod("e1", "b")).cluster.state().unplaced == frozenset()
@@ -76,7 +76,7 @@ def test_ineligible_nodes_have_their_reason():
     }
 
 
-def test_room_that_is_promised_to_others_is_taken():
+def test_room_reserved_for_others_is_taken():
     scene = Scene(pod("e1", "a"))
     scene.world.nodes = [node(name, room=Room(cpu_m=1500, memory_bytes=4096 * MIB, pods=9)) for name in "ab"]
     scene.reservations.reserve((SPACE, "other"), ["b"], Room(cpu_m=1000, pods=1))
@@ -84,7 +84,7 @@ def test_room_that_is_promised_to_others_is_taken():
     assert scene.cluster.state().ineligible["op"]["b"].reason is Reason.NO_ROOM
 
 
-def test_a_node_without_room_for_an_executor_of_each_operator_says_how_many() -> None:
+def test_a_node_without_room_for_each_operator_has_a_count() -> None:
     scene = Scene(pod("e1", "a"))
     assert scene.cluster.state().room == {}
     scene.api.put(workflow="flow")
@@ -101,7 +101,7 @@ def test_a_node_without_room_for_an_executor_of_each_operator_says_how_many() ->
 
 
 @pytest.mark.parametrize("kind", ["nodes", "pods", "resources"])
-def test_on_a_view_that_is_over_half_a_minute_old_nothing_is_decided_nor_ordered(kind):
+def test_on_a_stale_view_nothing_is_decided(kind):
     scene = Scene(pod("e1", "b"), pod("e2", "c"))
     scene.cluster.state()
     scene.world.stale_since_s = {kind: -30.5}
@@ -120,7 +120,7 @@ def test_a_view_that_goes_stale_between_plan_and_order_removes_nothing():
     assert scene.ordered == ()
 
 
-def test_an_order_is_what_lives_with_and_without_the_change():
+def test_an_order_is_the_live_placement_with_the_change():
     scene = Scene(pod("e1", "b"), pod("e2", "c"))
     scene.cluster.state()
     outcome = scene.apply(add=("d",), remove=("b",))
@@ -140,7 +140,7 @@ def test_an_executor_that_never_becomes_ready_is_no_replica_and_leaves_the_order
     assert scene.ordered == ("b", "d")
 
 
-def test_limits_hold_even_where_a_plan_forgets_them():
+def test_replica_limits_apply_to_every_order():
     scene = Scene(pod("e1", "a"), pod("e2", "b"), pod("e3", "c"), minReplicas=2)
     scene.cluster.state()
     with refused("order-outside-limits", ClusterError, low=2, high=3, count=4):
@@ -165,7 +165,7 @@ def test_a_node_that_was_filled_since_the_plan_is_not_ordered():
     assert (scene.ordered, scene.reservations.of_others(("x", "y"))) == ((), {})
 
 
-def test_a_node_that_another_workflow_was_promised_since_the_plan_is_not_ordered():
+def test_a_node_reserved_since_the_plan_is_not_ordered():
     scene = Scene(pod("e1", "a"))
     scene.cluster.state()
     scene.reservations.reserve((SPACE, "other"), ["b"], Room(cpu_m=3500, pods=1))
@@ -173,7 +173,7 @@ def test_a_node_that_another_workflow_was_promised_since_the_plan_is_not_ordered
         scene.apply(add=("b",))
 
 
-def test_a_rehearsal_changes_nothing_and_promises_nothing():
+def test_a_dry_run_changes_and_reserves_nothing():
     scene = Scene(pod("e1", "b"), mode="DryRun")
     scene.cluster.state()
     outcome = scene.apply(add=("c",))

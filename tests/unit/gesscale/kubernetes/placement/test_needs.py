@@ -16,18 +16,18 @@ def needs(*pods, **spec):
     return needs_of(resource, find_application(resource, index_of(driver("a"), *pods)), NODES)
 
 
-def test_a_running_executor_tells_what_one_asks():
+def test_the_requests_are_those_of_a_running_executor():
     edge = (Toleration(key="edge", operator="Exists"),)
     found = needs(pod("e0"), pod("e1", "c", requests=Room(cpu_m=700, pods=1), tolerations=edge))
     assert (found.requests, found.tolerations) == (Room(cpu_m=700, pods=1), edge)
 
 
-def test_what_the_resource_says_comes_first_and_alone():
+def test_requests_of_the_resource_take_precedence():
     found = needs(pod("e1", "c"), requests={"memory": "900Mi"})
     assert found.requests == Room(cpu_m=1000, memory_bytes=900 * MIB, pods=1)
 
 
-def test_the_image_runs_where_driver_and_executors_run_unless_it_is_said():
+def test_the_architectures_are_those_of_the_nodes_in_use():
     assert needs().architectures == {"arm64"}
     assert needs(pod("e1", "b")).architectures == {"arm64", "amd64"}
     assert needs(pod("e1", "b"), architectures=["riscv64"]).architectures == {"riscv64"}

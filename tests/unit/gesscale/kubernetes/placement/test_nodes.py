@@ -41,7 +41,7 @@ def node(*, labels=None, annotations=None, spec=None, status=None):
     }
 
 
-def test_of_a_node_is_kept_what_placing_needs():
+def test_a_node_record_has_the_fields_for_placement():
     found = read_node(node(labels={"pool": "edge"}))
     assert found.name == "pi1"
     assert found.address == "10.0.0.11"
@@ -67,7 +67,7 @@ def test_a_node_that_is_not_ready_has_the_cause(conditions, problem):
     assert read_node(node(status={"conditions": conditions})).unready == problem
 
 
-def test_taints_that_only_advise_and_the_cordons_own_are_no_closing_ones():
+def test_soft_taints_and_the_cordon_taint_are_ignored():
     spec = {
         "unschedulable": True,
         "taints": [
@@ -94,7 +94,7 @@ def test_taints_that_only_advise_and_the_cordons_own_are_no_closing_ones():
         ({"labels": {"gesscale.dev/weight": "much"}}, 1.0),
     ],
 )
-def test_a_nodes_weight_is_1_unless_it_says_otherwise(where, weight):
+def test_a_nodes_weight_is_1_by_default(where, weight):
     found = read_node(node(**where))
     assert found.weight == weight
 
@@ -159,11 +159,11 @@ ALWAYS = {"restartPolicy": "Always"}
         (pod(part("100u")), 1, 0),
     ],
 )
-def test_a_pod_takes_what_the_scheduler_counts(item, cpu_m, mib):
+def test_requests_of_a_pod_are_those_of_the_scheduler(item, cpu_m, mib):
     assert read_pod(item).requests == Room(cpu_m=cpu_m, memory_bytes=mib * MIB, pods=1)
 
 
-def test_of_a_pod_is_kept_who_it_is_and_how_it_fares():
+def test_a_pod_record_has_identity_and_state():
     found = read_pod(
         pod(
             part(),
@@ -214,11 +214,11 @@ def test_of_a_pod_is_kept_who_it_is_and_how_it_fares():
         ({"phase": "Failed", "conditions": [{"type": "PodScheduled", "status": "False"}]}, ""),
     ],
 )
-def test_a_pod_that_does_not_run_says_why(status, problem):
+def test_a_pod_that_does_not_run_has_a_problem(status, problem):
     assert read_pod(pod(part(), status=status)).problem == problem
 
 
 @pytest.mark.parametrize("text", ["", "-1", "1.5.2", "1x", "1 m", "1e1000000", True, None, "٣"])
-def test_what_is_no_quantity_is_refused(text):
+def test_an_invalid_quantity_is_refused(text):
     with refused("quantity-invalid", InvalidValueError, got=text):
         parse_quantity(text)

@@ -11,7 +11,7 @@ ONE, OTHER = ("streams", "one"), ("streams", "other")
 TAKES = Room(cpu_m=1000, memory_bytes=10, pods=1)
 
 
-def test_what_others_await_adds_up_by_node():
+def test_reservations_of_others_add_up_by_node():
     reservations = Reservations()
     reservations.reserve(ONE, ["a", "b"], TAKES)
     reservations.reserve(("streams", "third"), ["b"], TAKES)
@@ -19,7 +19,7 @@ def test_what_others_await_adds_up_by_node():
     assert reservations.of_others(ONE) == {"b": TAKES}
 
 
-def test_a_promise_ends_when_nothing_is_awaited_or_the_resource_is_gone():
+def test_a_reservation_ends_when_empty_or_its_resource_is_deleted():
     reservations = Reservations()
     reservations.reserve(ONE, ["a"], TAKES)
     reservations.reserve(OTHER, ["b"], TAKES)
@@ -29,7 +29,7 @@ def test_a_promise_ends_when_nothing_is_awaited_or_the_resource_is_gone():
     assert reservations.of_others(("x", "y")) == {}
 
 
-def test_a_claim_that_fails_is_taken_back():
+def test_a_failed_claim_is_rolled_back():
     reservations = Reservations()
     reservations.reserve(ONE, ["a"], TAKES)
     with pytest.raises(RuntimeError), reservations.claim(ONE, ["b"], TAKES):
@@ -37,7 +37,7 @@ def test_a_claim_that_fails_is_taken_back():
     assert reservations.of_others(OTHER) == {"a": TAKES}
 
 
-def test_of_two_that_claim_at_once_the_second_sees_the_first():
+def test_of_two_concurrent_claims_the_second_sees_the_first():
     reservations, judging, seen = Reservations(), threading.Event(), []
 
     def claim_second():

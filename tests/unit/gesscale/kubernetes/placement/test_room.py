@@ -86,7 +86,7 @@ def test_an_ineligible_node_has_a_reason_and_names_the_cause(change, needs, reas
         ([pod(3800, node="pi2")], []),
     ],
 )
-def test_room_is_what_the_pods_there_leave(pods, figures):
+def test_free_room_is_what_the_pods_leave(pods, figures):
     found = evaluated(pods=pods)
     assert re.findall(r"[\d.]+", found.problem) == figures
     assert not figures or found.reason is Reason.NO_ROOM
@@ -125,6 +125,6 @@ def test_taints_are_tolerated_as_the_scheduler_does(toleration, fits):
         ({"key": "zone", "operator": "DoesNotExist"}, {"zone": "a"}, False),
     ],
 )
-def test_labels_fulfil_expressions_as_kubernetes_has_it(expression, labels, fits):
+def test_labels_match_expressions_as_in_kubernetes(expression, labels, fits):
     selector = LabelSelector.model_validate({"matchExpressions": [expression]})
     assert selects(selector, labels) is fits

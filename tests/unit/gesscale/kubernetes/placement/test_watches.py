@@ -14,6 +14,6 @@ def view(**changes):
 
 
 @pytest.mark.parametrize(("since_s", "is_old"), [(70.0, False), (69.9, True), (200.0, False)])
-def test_a_view_is_old_when_it_has_been_stale_for_over_half_a_minute(since_s, is_old):
+def test_a_view_is_too_old_after_half_a_minute(since_s, is_old):
     stale = View(objects={}, listed=True, stale_since_s=since_s, problem=Problem("watch-not-started"))
     assert (view(pods=stale).problem is not None) is is_old

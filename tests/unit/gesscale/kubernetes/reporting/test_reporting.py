@@ -19,7 +19,7 @@ from gesscale.ports import ClusterState, Node
 from perfmodel import law_named
 
 
-def test_the_status_holds_what_the_step_saw_and_is_one_the_definition_knows():
+def test_the_status_has_the_results_of_the_step():
     status = report_of({}, after(decided())).status
     assert status["observedGeneration"] == 3
     assert (status["replicas"], status["desiredReplicas"], status["placement"]) == (2, 2, ["hub", "near"])
@@ -42,7 +42,7 @@ def test_unknown_figures_are_absent_and_model_and_order_stay():
     assert (status["order"], status["model"]) == (before, old["model"])
 
 
-def test_while_an_order_settles_it_is_what_is_desired_and_recommended():
+def test_a_pending_order_is_desired_and_recommended():
     waiting = decided(T0_S + 60, reason=Reason.RECONFIGURING)
     status = report_of({}, after(waiting, ordered())).status
     assert (status["replicas"], status["desiredReplicas"]) == (2, 3)

@@ -14,7 +14,7 @@ from gesscale.model.decision import MapStatus, Reason, Verdict
 from perfmodel import Reading
 
 
-def test_the_same_decision_told_again_is_not_written_again():
+def test_an_equal_decision_is_not_written_again():
     seen = after(overloaded(), ordered())
     first = report_of({}, seen)
     assert first.patch is not None
@@ -22,7 +22,7 @@ def test_the_same_decision_told_again_is_not_written_again():
     assert (second.patch, second.events) == (None, ())
 
 
-def test_figures_wait_for_a_noticeable_move_and_for_their_time():
+def test_figures_are_written_after_a_noticeable_change_and_an_interval():
     old = report_of({}, after(decided())).status
     wait = [(520.0, 3600), (600.0, 59)]  # 4 % after an hour, 20 % too soon
     assert [report_of(old, after(decided(T0_S + s, load=load))).patch for load, s in wait] == [None, None]
@@ -48,7 +48,7 @@ def test_a_change_of_state_is_written_at_once(change):
     assert report_of(old, seen).patch is not None
 
 
-def test_a_reading_of_a_new_placement_is_remembered_at_once_and_one_more_of_a_known_one_can_wait():
+def test_a_reading_of_a_new_placement_is_written_at_once():
     old = report_of({}, after(decided(), known(readings={"op": evidence(2)}))).status
     more = known(readings={"op": evidence(3)})
     assert "memory" in report_of(old, after(decided(T0_S + 1), more)).patch
@@ -58,7 +58,7 @@ def test_a_reading_of_a_new_placement_is_remembered_at_once_and_one_more_of_a_kn
     assert "memory" in report_of(old, after(decided(T0_S + 600), same)).patch
 
 
-def test_vanished_keys_become_null_and_the_order_is_never_touched():
+def test_missing_keys_become_null_except_the_order():
     old = report_of({}, after(decided())).status | {"order": {"id": "7-3"}, "leftOver": 1}
     blind = decided(T0_S + 1, reason=Reason.METRICS_MISSING, verdict=Verdict.UNKNOWN, seen=False)
     patch = report_of(old, after(blind)).patch

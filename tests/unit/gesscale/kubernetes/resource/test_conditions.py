@@ -70,7 +70,7 @@ def test_a_replica_that_holds_no_state_yet(near, expected):
     assert finding.message.startswith("near: ") is (near == 0)
 
 
-def test_a_calm_operator_that_may_be_scaled():
+def test_the_conditions_of_a_normal_step():
     assert found(decision(model=FittedModel()), mode="Act") == {
         "Ready": (True, "WithinTarget"),
         "SettingsInvalid": (False, "SettingsValid"),
@@ -86,7 +86,7 @@ def test_a_calm_operator_that_may_be_scaled():
 
 
 @pytest.mark.parametrize("reason", [Reason.METRICS_MISSING, Reason.METRICS_STALE])
-def test_without_metrics_nothing_is_ready_and_each_says_why(reason):
+def test_without_metrics_nothing_is_ready(reason):
     judged = found(decision(reason, verdict=Verdict.UNKNOWN, seen=False), mode="Act")
     for name in ("Ready", "MetricsAvailable", "ScalingActive"):
         assert judged[name] == (False, reason.value)
@@ -112,7 +112,7 @@ def test_a_model_is_fitted_once_it_is_calibrated(model, expected):
         (Reason.OVERLOADED, Reason.CLUSTER_UNAVAILABLE, False),
     ],
 )
-def test_what_keeps_a_change_from_being_made(reason, planned, ready):
+def test_reasons_that_block_a_change(reason, planned, ready):
     judged = found(decision(reason, verdict=Verdict.MORE, planned=planned), mode="Act")
     assert judged["AbleToScale"] == (False, planned.value)
     assert judged["Ready"] == (ready, planned.value)
@@ -177,7 +177,7 @@ def test_the_time_of_transition_moves_with_the_status_only():
     assert (ready.reason, ready.observed_generation, ready.last_transition_time_s) == ("Reconfiguring", 2, NOW)
 
 
-def test_a_message_that_is_too_long_is_cut_rather_than_refused():
+def test_a_long_message_is_truncated():
     fault = ResourceFault(reason=FaultReason.SPEC_INVALID, problems=(Problem("x" * 5000),))
     ready, *_ = conditions_of(findings_of_fault(fault), {}, generation=1, now_s=NOW)
     assert len(ready.message) == 1024

@@ -81,7 +81,7 @@ def test_the_defaults_of_the_definition_are_those_of_the_models():
     assert not list(faults(SPEC, filled(SPEC, {})))
 
 
-def test_the_columns_name_members_that_there_are():
+def test_the_columns_name_existing_fields():
     for column in COLUMNS:
         schema = SCHEMA
         for part in column["jsonPath"].split("[")[0].removeprefix(".").split("."):
@@ -90,7 +90,7 @@ def test_the_columns_name_members_that_there_are():
             schema = schema["properties"][part]
 
 
-def test_every_bound_of_a_whole_number_is_one_that_the_api_server_can_hold():
+def test_bounds_of_integers_fit_into_64_bits():
     # It reads them as floats and takes them for signed 64 bit numbers; one that is rounded up beyond makes it refuse
     # every write to the resource.
     bounds = [

@@ -119,14 +119,14 @@ def steer(documents):
     return found
 
 
-def test_the_resource_as_it_is_can_be_steered():
+def test_the_unchanged_resource_is_valid():
     sound = copy.deepcopy(RESOURCE)
     clean = {**CLEAN, "spec": {**sound["spec"], "upstream": [], "override": None, "pause": None}}
     assert steer([sound, clean]).faults == {}
 
 
 @pytest.mark.parametrize("path", list(places(RESOURCE)), ids=lambda path: ".".join(map(str, path)) or "all")
-def test_nonsense_in_any_place_is_refused_in_one_line_or_passed_over(path):
+def test_an_invalid_value_anywhere_is_refused_or_ignored(path):
     for value in NASTY:
         document = replaced(path, value)
         steer([document, CLEAN])
@@ -137,7 +137,7 @@ def test_nonsense_in_any_place_is_refused_in_one_line_or_passed_over(path):
         restored_state({"near": status}, EPOCH_S)
 
 
-def test_nonsense_in_several_places_at_once_changes_nothing_of_that():
+def test_several_invalid_values_are_refused_or_ignored():
     drawn = random.Random(1)
     every = [path for path in places(RESOURCE) if path and path[0] in {"metadata", "spec"}]
     for _ in range(300):
@@ -150,7 +150,7 @@ def test_nonsense_in_several_places_at_once_changes_nothing_of_that():
 
 @pytest.mark.parametrize("name", ["../etc", "a/b", "A", "a\nb", "a" * 64, ""])
 @pytest.mark.parametrize("key", ["name", "namespace"])
-def test_names_that_no_api_server_keeps_are_refused(key, name):
+def test_invalid_names_are_refused(key, name):
     # They name files of knowledge, and labels of pods.
     metadata = {"name": "near", "namespace": "taxi", key: name}
     with refused("setting-invalid", InputError, place=f"metadata.{key}"):

@@ -32,7 +32,7 @@ def taken(replicas, at_s, *, nd_max_ms=10.0, saturated=True):
     return Reading(replicas=replicas, nd_max_ms=nd_max_ms, rows_per_s=100.0 * replicas, saturated=saturated, at_s=at_s)
 
 
-def test_a_document_has_no_null_and_the_definition_accepts_it():
+def test_a_status_document_is_valid_and_has_no_null():
     status = StreamAutoscalerStatus(
         observed_generation=3,
         replicas=2,
@@ -55,13 +55,13 @@ def test_a_document_has_no_null_and_the_definition_accepts_it():
     assert StreamAutoscalerStatus.model_validate(document).document() == document
 
 
-def test_a_memo_beyond_all_bounds_is_left_out():
+def test_a_long_memo_is_not_stored():
     known = Knowledge(memos={"near": "x" * (MAX_MEMO_CHARS + 1), "far": "x" * MAX_MEMO_CHARS})
     assert MemoryStatus.of(known, "near").memo is None
     assert MemoryStatus.of(known, "far").memo == known.memos["far"]
 
 
-def test_of_many_readings_those_of_many_placements_are_kept_newest_first():
+def test_readings_of_many_placements_are_kept():
     # 30 saturated ones of two replicas, newer than one of three and one of four; 30 unsaturated ones newest of all.
     calm = [taken(2, NOW - index, saturated=False) for index in range(30)]
     busy = [taken(2, NOW - 100 - index) for index in range(30)]
@@ -71,12 +71,12 @@ def test_of_many_readings_those_of_many_placements_are_kept_newest_first():
     assert kept == (*busy[:18], *few)
 
 
-def test_unsaturated_readings_fill_what_room_there_is():
+def test_unsaturated_readings_fill_the_remaining_room():
     calm = [taken(2, NOW - index, saturated=False) for index in range(3)]
     assert most_informative([*calm, taken(2, NOW - 50)]) == (*calm, taken(2, NOW - 50))
 
 
-def test_an_operator_that_is_not_known_has_an_empty_memory():
+def test_an_unknown_operator_has_an_empty_memory():
     assert MemoryStatus.of(Knowledge(), "near").document() == {"readings": []}
     assert knowledge_of({"near": MemoryStatus()}) == Knowledge()
 

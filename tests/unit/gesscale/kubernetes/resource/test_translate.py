@@ -53,7 +53,7 @@ def test_modes_pauses_and_overrides_become_directives():
     assert said["b"].operator.name == "b"
 
 
-def test_operators_of_a_workflow_must_agree():
+def test_operators_of_a_workflow_must_have_equal_settings():
     found = gather(
         [
             resource("clean", workflow="rides", policy={"law": "auto"}),
@@ -69,7 +69,7 @@ def test_operators_of_a_workflow_must_agree():
     assert [each.partition(" ")[0] for each in problem.fields["settings"]] == ["policy.law", "monitor.period"]
 
 
-def test_an_unknown_upstream_is_named_and_the_rest_of_the_workflow_waits():
+def test_an_unknown_upstream_stops_its_workflow():
     found = gather([resource("near", workflow="w", upstream=["far"]), resource("clean", workflow="w")])
     assert found.workflows == {}
     assert the_fault(found.faults, "near").reason is FaultReason.UPSTREAM_UNKNOWN
@@ -78,7 +78,7 @@ def test_an_unknown_upstream_is_named_and_the_rest_of_the_workflow_waits():
     assert the_fault(found.faults, "clean").reason is FaultReason.WORKFLOW_BROKEN
 
 
-def test_a_cycle_is_named():
+def test_a_cycle_is_reported():
     found = gather([resource("a", workflow="w", upstream=["b"]), resource("b", workflow="w", upstream=["a"])])
     fault = the_fault(found.faults, "a")
     assert fault.reason is FaultReason.WORKFLOW_CYCLIC
@@ -101,7 +101,7 @@ def test_an_invalid_resource_stops_its_own_workflow_only(nonsense):
 
 
 @pytest.mark.parametrize("nonsense", [{}, {"metadata": 3, "spec": []}, {"spec": {"workflow": {}}}, {"metadata": {}}])
-def test_even_an_object_without_a_name_stops_nothing(nonsense):
+def test_an_object_without_a_name_stops_no_other(nonsense):
     found = gather([nonsense, resource("other")])
     assert list(found.workflows) == [("taxi", "other")]
     assert [fault.reason for fault in found.faults.values()] == [FaultReason.SPEC_INVALID]
