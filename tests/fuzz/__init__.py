@@ -1,4 +1,4 @@
-"""Every parser against hypothesis: `targets` say what is called with which samples, `mutants` changes the samples.
+"""Fuzzing of every parser with hypothesis: `targets` has the parsers and their samples, `mutants` modifies the samples.
 
-`found/` holds inputs that once showed a fault, by target; `tests/property/test_parsers.py` plays all.
+`found/` has the inputs that once revealed a fault, by target; `tests/property/test_parsers.py` runs them all.
 """

@@ -1,4 +1,4 @@
-"""Strategies of hypothesis: nearly valid inputs, made of samples."""
+"""Hypothesis strategies for nearly valid inputs, derived from samples."""
 
 import gzip
 import json
@@ -21,7 +21,7 @@ PIECES = (
     b'label "a"', b": [0], ", b"&a", b"*a", b"<<: 3", b"!!int ''", b"!!python/name:os.system", b"2001-99-99", b"? ",
     b"|", b"%", b"@", b"\\", b"\\u0000", b"\xed\xa0\x80", b"\x1f\x8b",
 )  # fmt: skip
-"""What a parser meets once in a lifetime, or what somebody sends on purpose."""
+"""Rare or malicious pieces of input."""
 
 _VALUES = (
     None, True, False, 0, -1, 1, 3, 255, 65_536, 2**31, 2**63, -(2**63) - 1, 10**30, 10**400, 0.5, -0.0, 5e-324, 1e15,

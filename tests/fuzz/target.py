@@ -25,14 +25,14 @@ class Form(Enum):
 
 
 class RefusedError(Exception):
-    """What a parser says of bad input without raising."""
+    """Rejection of bad input by a parser that does not raise."""
 
 
 OF_COMMANDS = (GesscaleError, LatencyMapError, RefusedError, OSError)
-"""What a command says in one line; what the operating system refuses is among it."""
+"""Errors that a command prints in one line; those of the operating system are among them."""
 
 OF_THE_LOOP = (GesscaleError, LatencyMapError, RefusedError)
-"""What the loop and the controller are ready for."""
+"""Errors that the loop and the controller handle."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

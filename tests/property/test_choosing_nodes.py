@@ -1,4 +1,4 @@
-"""What holds of every choice of nodes, some of them kept."""
+"""Properties of every choice of nodes, with and without kept ones."""
 
 import math
 from dataclasses import dataclass

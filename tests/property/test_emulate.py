@@ -1,4 +1,4 @@
-"""What holds of every plan, and of every file of hosts."""
+"""Properties of every plan and every file of hosts."""
 
 import numpy as np
 from hypothesis import given

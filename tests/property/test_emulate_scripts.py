@@ -1,4 +1,4 @@
-"""Whatever is in hosts, a script runs the commands of its plan and nothing else; tried under real shells."""
+"""A script runs the commands of its plan and nothing else, for any hosts; tried in real shells."""
 
 import csv
 import io
@@ -146,7 +146,7 @@ def test_hosts_are_refused_or_their_scripts_do_what_they_say(dash, read):
         check_scripts(dash, plan, number)
 
     check()
-    assert not [said for said in refused if "\n" in said]
+    assert not [message for message in refused if "\n" in message]
     assert len(refused) > 1
     assert len(ran) > 1
 

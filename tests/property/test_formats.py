@@ -1,4 +1,4 @@
-"""Files of maps: what is written is read back exactly, and no file does more than be refused."""
+"""Written maps are read back exactly, and any other file is read or refused."""
 
 import math
 
@@ -41,7 +41,7 @@ def parts(survey):
 
 
 @given(surveys())
-def test_a_survey_written_as_our_own_form_is_read_back_to_the_last_bit(survey):
+def test_a_survey_in_the_native_format_is_read_back_exactly(survey):
     text = survey_to_document(survey)
     again = parse_survey(text).survey
     assert parts(again) == parts(survey)

@@ -1,4 +1,4 @@
-"""Whatever the map: clusters, summaries and layouts hold."""
+"""Properties of clusters, summaries and layouts for any map."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What holds of measuring whatever is asked of it."""
+"""Properties of measurements with any options."""
 
 from collections import Counter
 from math import ceil

@@ -1,4 +1,4 @@
-"""Every parser against nearly valid inputs, and against each input that ever showed a fault; see tests/fuzz."""
+"""Every parser with nearly valid inputs, and with each input that once revealed a fault; see tests/fuzz."""
 
 import logging
 import tempfile
@@ -20,7 +20,7 @@ FILES = [(folder.name, file) for folder in sorted(FOUND.iterdir()) for file in s
 
 
 class LoggedErrors(logging.Handler):
-    """Keeps the errors that were logged and not raised: somebody caught all there are."""
+    """Collects errors that were logged in place of being raised."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -70,5 +70,5 @@ def test_mutants_are_accepted_or_refused_on_purpose(target, data):
 
 
 @pytest.mark.parametrize(("name", "file"), FILES, ids=[f"{name}/{file.name}" for name, file in FILES])
-def test_what_was_found_is_mended(name, file):
+def test_each_fault_is_repaired(name, file):
     is_accepted(BY_NAME[name], file.read_bytes())

@@ -1,4 +1,4 @@
-"""What holds for any survey: of checks, of repairs and of their order of nodes."""
+"""Properties of checks and repairs for any survey and any order of its nodes."""
 
 from dataclasses import replace
 

@@ -10,7 +10,7 @@ from latency_map.names import MAX_NODES
 
 app = typer.Typer(
     name="latency-map",
-    help="Latency maps: import, check, repair, measure, look at them, choose nodes by them, emulate them. "
+    help="Import, measure, check, repair and show latency maps, choose nodes by them, and emulate them. "
     "Unit and kind of delays are never guessed.",
     no_args_is_help=True,
 )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from latency_map.quality.findings import Finding, QualityReport
     from latency_map.quality.repair import AppliedRepair
 
-PANEL = "Judge it"
+PANEL = "Inspect and repair a map"
 
 app = typer.Typer()
 

@@ -10,7 +10,7 @@ from gesscale.cli.output import Output, OutputOption, emit, table
 from gesscale.errors import InputError
 from latency_map.kinds import Method
 
-PANEL = "Decide and emulate by it"
+PANEL = "Use a map"
 
 app = typer.Typer()
 

@@ -14,7 +14,7 @@ app = typer.Typer()
 
 @app.command(
     "import",
-    rich_help_panel="Make a map",
+    rich_help_panel="Create a map",
     epilog="Example: gesscale latency-map import delays.csv --unit ms --kind rtt --to map.json",
 )
 def import_map(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from latency_map.measure.probes import PairSummary
 
 FAILED = 1
-PANEL = "Make a map"
+PANEL = "Create a map"
 
 app = typer.Typer()
 

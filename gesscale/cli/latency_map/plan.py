@@ -22,7 +22,7 @@ app = typer.Typer()
 
 
 @app.command(
-    rich_help_panel="Decide and emulate by it",
+    rich_help_panel="Use a map",
     epilog="Example: gesscale latency-map plan map.json --addresses hosts.csv --directory scripts",
 )
 def plan(

@@ -24,7 +24,9 @@ _MAX_NAMES_SHOWN = 8
 app = typer.Typer()
 
 
-@app.command(rich_help_panel="Judge it", epilog="Example: gesscale latency-map show map.json --picture map.png")
+@app.command(
+    rich_help_panel="Inspect and repair a map", epilog="Example: gesscale latency-map show map.json --picture map.png"
+)
 def show(
     file: MapFile,
     *,

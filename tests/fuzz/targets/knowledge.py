@@ -123,10 +123,10 @@ def _memo(data: bytes, folder: Path) -> None:
     del folder
     text = data.decode(errors="replace")
     try:
-        said = json.loads(text)["policy"]
+        memo_policy = json.loads(text)["policy"]
     except (ValueError, TypeError, KeyError, RecursionError):
-        said = None
-    name = said if isinstance(said, str) and said in _MEMOS else "ds2"
+        memo_policy = None
+    name = memo_policy if isinstance(memo_policy, str) and memo_policy in _MEMOS else "ds2"
     knowledge = known(memos={"op": text})
     observation = observe(reading(("hub", "near"), at_s=_NEXT_S, throughput=190, offered=250, saturated=1.0))
     policy = _loop(name, None, [observation]).policy  # type: ignore[arg-type]

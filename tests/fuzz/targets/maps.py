@@ -44,7 +44,7 @@ def _read(side_files: SideFiles) -> Callable[[bytes, Path], object]:
         del folder
         try:
             imported = read_survey(BytesIO(data), side_files=side_files)
-        except LatencyMapError:  # as somebody who then says what the delays mean
+        except LatencyMapError:  # then a user would state unit and kind
             imported = read_survey(BytesIO(data), unit=DelayUnit.MS, kind=DelayKind.RTT, side_files=side_files)
         use_survey(imported.survey)
 

@@ -173,7 +173,7 @@ def test_of_equally_bad_pairs_the_first_by_name_is_the_worst():
     assert finding(check(unknown), "map-pairs-missing").nodes == ("a",)
 
 
-def test_too_many_detours_are_sampled_and_that_is_said(monkeypatch):
+def test_too_many_detours_are_sampled(monkeypatch):
     rtt_ms = noisy_places(60)
     (whole,) = [each for each in check(named(rtt_ms)).findings if each.code.startswith("map-triangles-")]
     monkeypatch.setattr(triangles, "MAX_DETOURS", 60 * 60 * 10)  # 20 of 60 nodes in between, half the pairs

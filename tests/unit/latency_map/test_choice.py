@@ -70,7 +70,7 @@ def test_sixty_candidates_of_random_delays_are_solved_exactly(size):
     assert len(choice.nodes) == size
 
 
-def test_a_search_that_is_stopped_says_how_far_from_the_best_it_may_be():
+def test_a_stopped_search_reports_its_gap():
     latencies = random_map(40, seed=3)
     exact = least_nd_max_subset(latencies, 12)
     stopped = least_nd_max_subset(latencies, 12, max_steps=12)
@@ -88,7 +88,7 @@ def test_a_search_that_is_stopped_says_how_far_from_the_best_it_may_be():
         (60, Method.GREEDY, Method.GREEDY),
     ],
 )
-def test_more_than_sixty_candidates_are_chosen_from_greedily_unless_told(count, asked, taken):
+def test_more_than_sixty_candidates_are_chosen_greedily(count, asked, taken):
     assert least_nd_max_subset(random_map(count, seed=1), 3, method=asked).method is taken
 
 

@@ -37,7 +37,7 @@ def test_clusters_that_were_generated_are_found(count):
     assert set(clusters(Survey(names=names, rtt_ms=rtt_ms))) == groups
 
 
-def test_missing_delays_are_taken_for_the_shortest_way_round():
+def test_missing_delays_are_drawn_by_the_shortest_path():
     rtt_ms = two_sites()
     rtt_ms[0, 1] = rtt_ms[1, 0] = NAN  # by way of c: 4 ms
     rtt_ms[0, 3] = rtt_ms[3, 0] = NAN

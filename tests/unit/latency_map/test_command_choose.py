@@ -1,4 +1,4 @@
-"""``gesscale latency-map choose`` and ``rank`` as a user runs them."""
+"""``gesscale latency-map choose`` and ``rank``."""
 
 import json
 
@@ -29,7 +29,7 @@ def as_json(result):
     return json.loads(result.stdout)
 
 
-def test_a_map_that_check_calls_unusable_is_warned_of(run):
+def test_an_incomplete_map_causes_a_warning(run):
     # Four nodes are six pairs; b - d is not known.
     result = run("choose", "--size", "2")
     assert result.exit_code == 0

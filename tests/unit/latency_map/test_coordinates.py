@@ -24,7 +24,7 @@ def relative_errors(estimates: np.ndarray, rtt_ms: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
-def test_nodes_in_a_plane_with_access_delays_are_placed_at_any_scale(scale):
+def test_nodes_in_a_plane_are_embedded_at_any_scale(scale):
     rtt_ms = places(30, scale=scale)
     found = embed(rtt_ms)
     assert found.positions_ms.shape == (30, coordinates.DIMENSIONS)
@@ -42,7 +42,7 @@ def test_pairs_that_nobody_measured_are_estimated_from_the_rest():
 
 
 @pytest.mark.parametrize("hole", [NAN, 0.0])
-def test_one_direction_is_enough_and_zero_says_nothing(hole):
+def test_one_direction_is_enough_and_zero_is_no_measurement(hole):
     rtt_ms = places(20)
     one_way = np.where(np.tri(20, dtype=bool), hole, rtt_ms)
     assert np.allclose(embed(one_way).rtt_ms(), embed(rtt_ms).rtt_ms())

@@ -1,4 +1,4 @@
-"""``latency-map plan`` as a user sees it."""
+"""``latency-map plan``."""
 
 import json
 import os
@@ -57,7 +57,7 @@ def test_wrong_input_is_an_input_error(plan, options, text, code):
     assert result.exception.code == code
 
 
-def test_with_skip_missing_the_nodes_without_a_host_are_left_alone(plan):
+def test_with_skip_missing_nodes_without_a_host_are_skipped(plan):
     result = plan("--skip-missing", text=HOSTS.removesuffix("c,10.9.0.3\n"))
     assert result.exit_code == 0
     assert codes(result.stderr) == ["emulation-node-skipped"]

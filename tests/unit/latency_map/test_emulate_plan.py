@@ -1,4 +1,4 @@
-"""What is added where, and the tc commands for it."""
+"""Delays of a plan, and their tc commands."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def lines(commands):
     return [command_line(command) for command in commands]
 
 
-def test_each_side_adds_half_of_the_round_trip_in_a_class_for_the_other():
+def test_each_side_has_a_class_with_half_of_the_round_trip():
     assert lines(apply_commands(plan_emulation(rtt(), HOSTS).nodes[1])) == [
         "tc qdisc add dev eth0 root handle 6e5: htb direct_qlen 1000",
         "tc class add dev eth0 parent 6e5: classid 6e5:1 htb rate 10000mbit quantum 200000",
@@ -43,7 +43,7 @@ def test_a_pair_at_no_distance_has_a_class_and_no_delay():
     assert [line for line in commands if "classid 6e5:2" in line]
 
 
-def test_ipv6_and_networks_behind_a_host_have_filters_of_their_own():
+def test_ipv6_and_networks_of_a_host_have_filters():
     hosts = (
         Host(name="a", address="fd00::1", device="wlan0"),
         Host(name="b", address="FD00:0:0::2", networks=("10.42.2.0/24", "fd42:2::/64")),
@@ -57,7 +57,7 @@ def test_ipv6_and_networks_behind_a_host_have_filters_of_their_own():
     ]
 
 
-def test_missing_pairs_are_refused_or_left_alone():
+def test_missing_pairs_are_refused_or_skipped():
     with pytest.raises(MissingDelayError, match="a - c"):
         plan_emulation(rtt(ac=np.nan), HOSTS)
     plan = plan_emulation(rtt(ac=np.nan), HOSTS, skip_missing=True)
@@ -65,7 +65,7 @@ def test_missing_pairs_are_refused_or_left_alone():
     assert [delay.to.name for delay in plan.nodes[0].delays] == ["b"]
 
 
-def test_nodes_and_hosts_that_do_not_match_are_refused_or_left_alone():
+def test_nodes_without_hosts_are_refused_or_skipped():
     with refused("hosts-incomplete", LatencyMapError, nodes=["c"]):
         plan_emulation(rtt(), HOSTS[:2])
     strangers = (*HOSTS, Host(name="d", address="10.9.0.4"))

@@ -1,4 +1,4 @@
-"""What delays mean is stated by the file or the caller, and never guessed."""
+"""Unit and kind of delays come from the file or the caller, and are never guessed."""
 
 import numpy as np
 import pytest
@@ -84,7 +84,7 @@ def test_a_heading_that_states_the_unit_is_the_place_of_a_conflict():
     assert caught.value.fields["place"].startswith("line 1, column 3")
 
 
-def test_one_way_delays_are_added_where_both_are_known_and_doubled_where_one_is():
+def test_one_way_delays_are_added_or_doubled():
     # there and back: a - b 3 + 4; a - c 5 and back unknown
     imported = parse_survey(",a,b,c\na,,3,5\nb,4,,\nc,,,\n", unit=MS, kind=ONE_WAY)
     np.testing.assert_array_equal(imported.survey.rtt_ms, [[0, 7, 10], [7, 0, np.nan], [np.nan, np.nan, 0]])

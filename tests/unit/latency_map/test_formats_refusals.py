@@ -1,4 +1,4 @@
-"""Files that cannot be used are refused in one line that says where; never by a traceback."""
+"""Invalid files are refused with a code and the place; never with a traceback."""
 
 import json
 

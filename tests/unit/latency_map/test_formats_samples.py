@@ -1,4 +1,4 @@
-"""One faithful sample of every format, read as it is meant; see tests/data/latency_maps/README.md."""
+"""A faithful sample of every format; see tests/data/latency_maps/README.md."""
 
 import math
 from pathlib import Path
@@ -157,7 +157,7 @@ def test_pings_with_a_date_say_when_they_were_measured():
     assert read("ping_busybox.txt", side_files=side_files).survey.measured_at_s is None
 
 
-def test_the_first_version_of_our_own_form_is_read_for_good():
+def test_the_first_version_of_the_native_format_is_read():
     imported = read("document_v1.json")
     survey = imported.survey
     assert (imported.map_format, imported.unit, imported.kind) == (MapFormat.DOCUMENT, MS, RTT)

@@ -1,4 +1,4 @@
-"""Where text comes from: files, compressed or not, streams that give it in pieces; within bounds."""
+"""Files and streams, compressed or not, within limits."""
 
 import gzip
 import io
@@ -26,7 +26,7 @@ MATRIX = "rtt_ms,å,b\nå,0,2\nb,2,0\n"
 
 
 @pytest.mark.parametrize("name", ["map.csv", "map.csv.gz", "map"])
-def test_compressed_files_are_read_like_others_whatever_their_name(tmp_path, name):
+def test_compressed_files_are_read_under_any_name(tmp_path, name):
     plain, packed = tmp_path / "plain.csv", tmp_path / name
     plain.write_text(MATRIX, encoding="utf-8")
     packed.write_bytes(gzip.compress(MATRIX.encode()))

@@ -11,7 +11,7 @@ def rng(seed=1):
     return np.random.default_rng(seed)
 
 
-def test_generated_delays_are_sound_and_the_same_for_the_same_seed():
+def test_generated_delays_are_valid_and_reproducible():
     rtt_ms = clustered(rng(), 12, SITES)
     np.testing.assert_array_equal(rtt_ms, rtt_ms.T)
     assert (rtt_ms.diagonal() == 0).all()

@@ -15,7 +15,7 @@ def run(*arguments, stdin=None):
     return CliRunner().invoke(app, ["import", *map(str, arguments)], input=stdin)
 
 
-def test_without_a_target_the_map_goes_to_stdout_and_all_talk_to_stderr():
+def test_without_a_target_only_the_map_goes_to_stdout():
     result = run(SAMPLES / "edges.csv")
     assert result.exit_code == 0, result.output
     document = json.loads(result.stdout)
@@ -24,7 +24,7 @@ def test_without_a_target_the_map_goes_to_stdout_and_all_talk_to_stderr():
     assert "edges.csv read as edges: " in result.stderr
 
 
-def test_with_a_target_a_report_says_what_was_imported(tmp_path):
+def test_with_a_target_a_report_goes_to_stdout(tmp_path):
     target = tmp_path / "map.json"
     result = run(SAMPLES / "wondernetwork_pings.csv", "--to", target, "--output", "json")
     report = json.loads(result.stdout)
@@ -38,7 +38,7 @@ def test_with_a_target_a_report_says_what_was_imported(tmp_path):
     assert json.loads(target.read_text())["nodes"][1] == "4"
 
 
-def test_a_map_is_read_from_standard_input_and_written_again_alike(tmp_path):
+def test_a_map_is_read_from_standard_input(tmp_path):
     first, second = tmp_path / "first.json", tmp_path / "second.json"
     run(SAMPLES / "document_v1.json", "--to", first)
     result = run("-", "--to", second, stdin=first.read_text("utf-8"))
@@ -63,7 +63,7 @@ def test_wrong_input_is_an_input_error_in_one_line(arguments, code):
     assert "\n" not in str(error)
 
 
-def test_how_many_nodes_a_map_may_have_is_said_before_the_command(tmp_path):
+def test_max_nodes_is_an_option_before_the_command(tmp_path):
     edges, names = tmp_path / "edges.csv", tmp_path / "names.txt"
     edges.write_text("from,to,rtt_ms\n" + "".join(f"{node},{node + 1},1\n" for node in range(1, 1005)))
     names.write_text("".join(f"node {node}\n" for node in range(1, 1006)))

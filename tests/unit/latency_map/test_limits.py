@@ -1,4 +1,4 @@
-"""How large a map may be, and matrices that grow no further."""
+"""Limits on the size of a map, and matrices that respect them."""
 
 import pytest
 from refusals import refused
@@ -34,7 +34,7 @@ def read(form, nodes):
 
 
 @pytest.mark.parametrize("form", MapFormat)
-def test_every_form_may_have_as_many_nodes_as_are_allowed_and_not_one_more(form):
+def test_every_format_is_limited_to_the_allowed_nodes(form):
     assert len(read(form, 3).survey) == 3
     with refused("map-too-many-nodes", LatencyMapError, limit=2, setting="the test"):
         read(form, 2)

@@ -1,4 +1,4 @@
-"""The agent as a process of its own, on loopback; by TCP, so that it needs no rights."""
+"""The agent as a process on loopback, by TCP, so that it needs no privileges."""
 
 import json
 import os
@@ -67,7 +67,7 @@ def await_page(port, path, *wanted):
 
 def test_it_serves_figures_that_a_prometheus_parser_reads(port):
     with running(usual(port)):
-        # A peer is measured after the other, and what is known of one is soon too old to be told.
+        # Peers are measured in turn, and the figures of one leave the window soon.
         page = await_page(port, "/metrics", "gesscale_latency_rtt_seconds{", 'target="none"')
         samples = [sample for family in text_string_to_metric_families(page) for sample in family.samples]
         labels = {tuple(sample.labels) for sample in samples if sample.name.endswith("_seconds")}
@@ -85,17 +85,17 @@ def test_a_signal_ends_it_quietly(port):
     with running(usual(port)) as process:
         await_page(port, "/healthz", "ok")
         process.send_signal(signal.SIGTERM)
-        _, said = process.communicate(timeout=SETTLE_S)
+        _, stderr = process.communicate(timeout=SETTLE_S)
     assert process.returncode == 0
-    assert "Traceback" not in said
+    assert "Traceback" not in stderr
 
 
 def test_a_port_in_use_is_one_line_and_exit_code_1():
     with socket.create_server(("127.0.0.1", 0)) as server, running(usual(server.getsockname()[1])) as process:
-        _, said = process.communicate(timeout=SETTLE_S)
+        _, stderr = process.communicate(timeout=SETTLE_S)
     assert process.returncode == 1
-    assert said.count("\n") == 1
-    assert codes(said) == ["agent-listen-failed"]
+    assert stderr.count("\n") == 1
+    assert codes(stderr) == ["agent-listen-failed"]
 
 
 def test_the_agent_loads_nothing_heavy():

@@ -49,7 +49,7 @@ def test_a_list_of_targets_may_name_this_node_too(port):
     assert json.loads(result.stdout)["nodes"] == ["me", "a", "c"]
 
 
-def test_when_nobody_answers_no_map_is_written_and_it_ends_with_exit_code_1(port, tmp_path):
+def test_measure_without_a_reply_writes_no_map(port, tmp_path):
     file = tmp_path / "row.json"
     result = measure(port, "--target", "b=a..b", "--to", str(file))
     assert result.exit_code == 1
@@ -88,7 +88,7 @@ def agents(httpserver):
     return [httpserver.url_for(f"/{name}") for name in "abc"]
 
 
-def test_gather_makes_a_map_and_lists_who_did_not_answer(agents, tmp_path):
+def test_gather_makes_a_map_and_lists_unreachable_agents(agents, tmp_path):
     file = tmp_path / "map.json"
     result = run("gather", "--agents", ",".join(agents), "--to", str(file), "--output", "json")
     assert result.exit_code == 0, result.output

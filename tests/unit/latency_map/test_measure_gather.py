@@ -60,14 +60,14 @@ def test_of_two_agents_that_claim_a_node_the_newer_figure_counts():
 
 
 @pytest.mark.parametrize("value", [-0.1, math.nan, math.inf, 1e9])
-def test_a_figure_that_cannot_be_is_dropped(value):
+def test_an_invalid_figure_is_dropped(value):
     wrong = [GaugeSample(name="gesscale_latency_rtt_seconds", labels={"source": "a", "target": "c"}, value=value)]
     survey = survey_of(cell("a", "b", 10.0), wrong)
     assert survey.names == ("a", "b", "c")
     assert math.isnan(survey.rtt_ms[0, 2])
 
 
-def test_what_is_no_figure_of_an_agent_is_left_out():
+def test_other_samples_are_skipped():
     strange = [
         GaugeSample(name="up", labels={"source": "x", "target": "y"}, value=1),
         GaugeSample(name="gesscale_latency_rtt_seconds", labels={"source": "", "target": "y"}, value=1),
@@ -92,7 +92,7 @@ def ring(n, spacing_ms=10.0):
     ]
 
 
-def test_pairs_that_nobody_measured_are_estimated_and_marked_and_the_error_is_said():
+def test_missing_pairs_are_estimated_and_marked():
     plain, filled = survey_of(*ring(12)), survey_of(*ring(12), fill=True)
     measured = ~np.isnan(plain.rtt_ms)
     assert (filled.rtt_ms[measured] == plain.rtt_ms[measured]).all()

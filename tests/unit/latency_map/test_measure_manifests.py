@@ -1,4 +1,4 @@
-"""The manifests of the DaemonSet against the agent that they run."""
+"""The manifests of the DaemonSet match the agent."""
 
 from pathlib import Path
 

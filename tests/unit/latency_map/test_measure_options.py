@@ -25,7 +25,7 @@ def test_the_environment_gives_options_too():
         "GESSCALE_RATE": "2.5",
         "GESSCALE_ROUND": "60s",
         "GESSCALE_METHOD": "tcp",
-        "GESSCALE_COUNT": "",  # an empty variable says nothing
+        "GESSCALE_COUNT": "",  # an empty variable counts as unset
     }
     options = read_options(["--rate", "7", "--listen", "[::]:9200"], environment)
     assert (options.node, options.peers_dns, options.round_s) == ("edge9", "agents", 60.0)

@@ -104,7 +104,7 @@ def test_another_agent_of_the_same_node_is_skipped_with_a_warning(httpserver, by
 @pytest.mark.parametrize(
     "text", ["", "{}", "[]", '{"node": "", "instance": "x"}', '{"node": 1}', "x" * 5000, "[" * 4000]
 )
-def test_who_does_not_tell_a_name_is_left_out_and_asked_again(httpserver, by_name, text):
+def test_an_agent_without_a_name_is_skipped_and_asked_again(httpserver, by_name, text):
     find, _ = by_name
     answer(httpserver, text)
     assert find() == {}

@@ -35,7 +35,7 @@ def replies(*rtts_ms):
         (math.inf, Unreachable),
     ],
 )
-def test_the_answers_of_ping3_are_told_apart(answer, kind):
+def test_results_of_ping3_are_converted(answer, kind):
     assert isinstance(interpret(answer, timeout_s=1.0), kind)
 
 
@@ -81,7 +81,7 @@ def test_median_and_95th_percentile_are_those_of_the_replies():
     assert (summary.median_ms, summary.p95_ms) == (10, pytest.approx(19))
 
 
-def test_lost_probes_are_counted_by_kind_and_enter_no_figure_of_time():
+def test_lost_probes_are_counted_by_kind():
     # 10 -> 13 -> (lost) -> 12: |3| and |1|, mean 2
     first, last = Problem("probe-undeliverable"), Problem("probe-failed", {"cause": "b"})
     samples = [*replies(10, 13), LOST, Unreachable(problem=first), Unreachable(problem=last), LOST, *replies(12)]

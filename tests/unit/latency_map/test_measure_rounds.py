@@ -22,7 +22,7 @@ class Stop(threading.Event):
 
 
 class Edge:
-    """A network whose nodes answer after as many ms as their last number says, unless they are dead."""
+    """A network whose nodes reply after as many ms as their last number, unless they are dead."""
 
     def __init__(self, *options, peers=("edge1", "edge2")):
         self.now_s = 1000.0
@@ -70,7 +70,7 @@ def test_a_round_measures_every_peer():
     assert edge.rounds.completed == 1
 
 
-def test_a_dead_peer_keeps_its_figures_for_a_window_and_then_only_its_losses():
+def test_a_dead_peer_keeps_its_round_trips_for_one_window():
     edge = Edge("--round", "10")  # three turns of 10 s
     edge.rounds.probe_round()
     edge.dead = {"edge1"}
@@ -81,7 +81,7 @@ def test_a_dead_peer_keeps_its_figures_for_a_window_and_then_only_its_losses():
     assert edge.medians_ms() == {"edge1": None, "edge2": 2.0}
 
 
-def test_peers_take_turns_and_none_drops_out_before_its_next_turn():
+def test_peers_take_turns_within_the_window():
     # 9 peers, 2 a round: 5 rounds of 10 s for all, kept for 150 s
     edge = Edge("--round", "10", "--neighbours", "2", peers=ADDRESS)
     for turn in range(12):
@@ -91,7 +91,7 @@ def test_peers_take_turns_and_none_drops_out_before_its_next_turn():
     assert b'sent_total{source="me"} 48.0' in edge.rounds.metrics()  # 12 rounds, 2 neighbours, 2 probes of each
 
 
-def test_without_a_name_service_the_last_peers_stay_and_a_warning_comes_once():
+def test_without_a_name_service_the_last_peers_are_kept():
     edge = Edge()
     edge.rounds.probe_round()
     edge.peers = LatencyMapError("agents-not-resolved", host="agents", cause="timeout")
@@ -106,7 +106,7 @@ def test_without_a_name_service_the_last_peers_stay_and_a_warning_comes_once():
     assert len(edge.reported) == 2
 
 
-def test_an_agent_whose_rounds_do_not_end_is_not_well():
+def test_an_agent_whose_rounds_stall_is_unhealthy():
     edge = Edge("--round", "10")  # three of 10 s, and 1.5 s each to find its peers
     assert edge.rounds.alive
     edge.rounds.probe_round()

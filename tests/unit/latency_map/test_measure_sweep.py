@@ -18,7 +18,7 @@ def pacer(ends_after=10**9):
     return Pacer(1e9, clock=lambda: 0.0, sleep=lambda _: next(started) >= ends_after)
 
 
-def test_nodes_take_turns_and_every_probe_has_a_sequence_number_of_its_own():
+def test_nodes_take_turns_and_sequence_numbers_are_unique():
     asked, lock = [], threading.Lock()
 
     def probe(address, sequence):
@@ -93,7 +93,7 @@ def test_a_pacer_sleeps_until_the_next_start():
     assert [pacer.wait() for _ in range(3)] == pytest.approx([100.0, 100.25, 100.5])
 
 
-def test_a_pacer_says_when_it_is_time_to_end():
+def test_a_pacer_reports_a_stop():
     pacer = Time(ends_at_s=100.15).pacer(10)
     assert [pacer.wait() for _ in range(3)] == [100.0, pytest.approx(100.1), None]
 
@@ -131,7 +131,7 @@ def figures(board, *, now_s, wall_s):
     return {(each.name.removeprefix("gesscale_latency_"), each.labels.get("target")): each.value for each in samples}
 
 
-def test_gauges_are_in_seconds_and_ratios_and_say_when(board):
+def test_gauges_are_in_base_units_with_a_timestamp(board):
     assert figures(board, now_s=9, wall_s=1_000_009) == {
         ("rtt_seconds", "a"): pytest.approx(0.006),
         # 5 and 7: at 95 % of the way from one to the other
@@ -158,7 +158,7 @@ def names(n):
     return [f"edge{number}" for number in range(n)]
 
 
-def test_the_choice_depends_on_node_and_round_and_on_nothing_else():
+def test_neighbours_depend_on_node_and_round_only():
     def choose(everyone, *, node="edge3", turn=1):
         return neighbours(node, everyone, each=3, turn=turn)
 

@@ -1,4 +1,4 @@
-"""The names of the package are imported when they are asked for; the agent asks for none."""
+"""Names of the package are imported on first use; the agent imports none."""
 
 import pytest
 

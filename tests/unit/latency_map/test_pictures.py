@@ -84,7 +84,7 @@ def one_or_two(nodes):
     return Survey(names=node_names(nodes), rtt_ms=5.0 * ~np.eye(nodes, dtype=bool))
 
 
-def test_a_picture_writes_round_trips_at_the_links_and_the_nd_max_of_a_placement():
+def test_a_picture_labels_links_and_the_nd_max_of_a_placement():
     figure = draw_node_link(SMALL, title="small", members=["b", "d"])
     written = texts(figure)
     assert {"2", "3", "41", "NDmax 60"} <= set(written)

@@ -4,7 +4,7 @@ from latency_map import parse_survey
 from latency_map.formats.loading import SideFiles
 
 
-def test_a_target_of_ipv6_is_told_from_its_address_in_brackets():
+def test_an_ipv6_target_is_distinct_from_its_bracketed_address():
     text = "PING ::1(::1) 56 data bytes\n64 bytes from ::1: icmp_seq=1 ttl=64 time=0.191 ms\n"
     survey = parse_survey(text, side_files=SideFiles(probed_from="here")).survey
     assert survey.names == ("here", "::1")

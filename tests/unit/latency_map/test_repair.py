@@ -47,7 +47,7 @@ def assert_cells(repaired, values):
         (Repair(drop=("b",)), [[0, 9], [7, 0]], "drop", 5, "left out: b"),  # 9 - 4 cells
     ],
 )
-def test_each_step_changes_what_it_says(wanted, values, step, cells, largest):
+def test_each_step_changes_its_cells(wanted, values, step, cells, largest):
     repaired = repair(survey(FAULTY), wanted)
     assert_cells(repaired, values)
     (change,) = repaired.changes
@@ -68,7 +68,7 @@ def test_gaps_are_filled_by_their_shortest_path_and_marked():
     assert repaired.changes[0].cells == 6
 
 
-def test_a_false_zero_is_gone_before_directions_are_made_one():
+def test_zeros_are_dropped_before_directions_are_merged():
     # else the mean of a - b would be 2
     wanted = Repair(drop_zeros=True, symmetrise=Symmetrise.MEAN)
     repaired = repair(survey(FAULTY), wanted)
@@ -129,7 +129,7 @@ def test_dropped_nodes_take_their_marks_along():
     assert (left.measured_at_s, left.origin) == (5.0, "here")
 
 
-def test_a_delay_made_of_an_estimate_is_an_estimate_and_a_dropped_one_is_not():
+def test_symmetrised_estimates_stay_marked_and_dropped_ones_do_not():
     estimated = np.array([[False, True, False], [False, False, False], [False, False, False]])
     values = [[0, 3, 9], [4, 0, 5], [9, 5, 0]]
     both = repair(survey(values, estimated=estimated), Repair(symmetrise=Symmetrise.MAX)).survey

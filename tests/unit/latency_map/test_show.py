@@ -1,4 +1,4 @@
-"""``gesscale latency-map show`` as a user sees it."""
+"""``gesscale latency-map show``."""
 
 import json
 

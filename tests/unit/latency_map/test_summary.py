@@ -25,7 +25,7 @@ def test_a_faulty_survey_is_summed_up_as_it_is():
 
 
 @pytest.mark.parametrize("nodes", [1, 3])
-def test_what_cannot_be_told_is_none(nodes):
+def test_unknown_figures_are_none(nodes):
     blank = summarise(Survey(names=tuple("abc"[:nodes]), rtt_ms=np.full((nodes, nodes), NAN)))
     assert blank.missing_pairs == blank.pairs == nodes * (nodes - 1) // 2
     assert (blank.median_ms, blank.p95_ms, blank.max_ms) == (None, None, None)

@@ -13,7 +13,7 @@ LEANING = Survey(names=("a", "b"), rtt_ms=np.array([[0.0, 2.0], [3.0, 0.0]]))
     ("measured_at_s", "asked", "taken_ms"),
     [(1000.0, None, 3.0), (1000.0, Asymmetry.MEAN, 2.5), (None, Asymmetry.MAX, 3.0), (None, Asymmetry.MEAN, 2.5)],
 )
-def test_of_two_directions_the_larger_counts_where_they_were_measured_or_what_is_asked(measured_at_s, asked, taken_ms):
+def test_the_larger_measured_direction_counts_by_default(measured_at_s, asked, taken_ms):
     latencies = replace(LEANING, measured_at_s=measured_at_s).to_map(asked)
     assert latencies.delay_ms("a", "b") == taken_ms
 
@@ -21,7 +21,7 @@ def test_of_two_directions_the_larger_counts_where_they_were_measured_or_what_is
 @pytest.mark.parametrize(
     ("measured_at_s", "asked"), [(None, None), (None, Asymmetry.REFUSE), (1000.0, Asymmetry.REFUSE)]
 )
-def test_two_directions_of_a_table_that_somebody_wrote_are_refused(measured_at_s, asked):
+def test_asymmetry_of_an_undated_table_is_refused(measured_at_s, asked):
     with refused("map-directions-differ", LatencyMapError):
         replace(LEANING, measured_at_s=measured_at_s).to_map(asked)
 

@@ -192,7 +192,7 @@ def test_a_stream_lasts_beyond_the_deadline_of_pages():
         urlopen(f"{server.url}/events", timeout=SETTLE_S) as answer,
     ):
         assert answer.readline() == b"begun\n"
-        with connect(server) as idle:  # which says nothing, and is cut at its deadline
+        with connect(server) as idle:  # which sends nothing and is closed at its deadline
             assert rest_of(idle) == b""
         more.set()
         assert answer.readline() == b"ended\n"
