@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from gesscale.common.errors import Problem
+from gesscale.common.yaml_text import read_yaml
 from gesscale.errors import ClusterError, InputError
 from gesscale.extras import how_to_install
 from gesscale.spark.warm_up import JAR, JARS_SETTING, warm_up_settings
@@ -15,7 +16,6 @@ from testbed.cluster.commands import run
 WORKERS_IMPORT = ("testbed.pipeline.operator", "testbed.pipeline.replay", "testbed.nexmark.source")
 EXECUTOR_CLASS = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 EXECUTOR_MEMORY_MB = 512
-DRIVER_MEMORY_MB = 768
 #: One collector thread and the quick compiler only: many JVMs share few cores here.
 SMALL_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
@@ -34,35 +34,18 @@ def driver_settings(
 ) -> dict[str, str]:
     """Return the Spark settings of a driver whose executors the test bed starts."""
     return {
+        **read_yaml(Path(__file__).with_name("driver_settings.yaml")),
         # a Master inside the driver's JVM and no worker: executors come from outside only
         "spark.master": f"local-cluster[0,1,{EXECUTOR_MEMORY_MB}]",
         "spark.driver.host": address,
         "spark.driver.bindAddress": address,
         "spark.driver.port": str(driver_port),
-        "spark.driver.memory": f"{DRIVER_MEMORY_MB}m",
         "spark.driver.extraJavaOptions": " ".join(SMALL_JVM),
         "spark.executor.memory": f"{EXECUTOR_MEMORY_MB}m",
-        "spark.executor.cores": "1",
-        # SIGPWR makes an executor finish its task and leave
-        "spark.decommission.enabled": "true",
-        # off, or it would wait 30 s for blocks that are not needed
-        "spark.storage.decommission.enabled": "false",
-        "spark.executor.heartbeatInterval": "5s",
         "spark.network.timeout": f"{network_timeout_s}s",
         # how often Spark looks for silent executors; its default, but no more than the timeout
         "spark.network.timeoutInterval": f"{min(NETWORK_TIMEOUT_S, network_timeout_s)}s",
-        # a killed executor must not use up the attempts of a task
-        "spark.task.maxFailures": "16",
-        "spark.ui.enabled": "true",
         "spark.ui.port": str(ui_port),
-        "spark.port.maxRetries": "1",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.ui.retainedJobs": "50",
-        "spark.ui.retainedStages": "50",
-        "spark.ui.retainedTasks": "1000",
-        "spark.sql.ui.retainedExecutions": "10",
-        "spark.log.level": "WARN",
-        "spark.executor.syncLogLevel.enabled": "true",
     }
 
 

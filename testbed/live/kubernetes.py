@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from gesscale.common.errors import Problem
+from gesscale.common.yaml_text import read_yaml
 from gesscale.monitor.fetch import fetch
 from latency_map import write_csv
 from testbed.cluster.commands import run
@@ -190,6 +191,7 @@ class KubernetesApplication:
         files["driver"].write_text(yaml.safe_dump(driver))
         return {
             **FEW_RIGHTS_SETTINGS,
+            **read_yaml(Path(__file__).with_name("kubernetes_settings.yaml")),
             "spark.kubernetes.namespace": SPACE,
             "spark.kubernetes.container.image": HOST,
             "spark.kubernetes.executor.podTemplateFile": str(files["executor"]),
@@ -199,17 +201,8 @@ class KubernetesApplication:
             "spark.kubernetes.authenticate.driver.serviceAccountName": self.driver_pod,
             "spark.kubernetes.authenticate.submission.caCertFile": str(self.cluster.authority),
             "spark.kubernetes.authenticate.submission.oauthToken": self.cluster.token,
-            "spark.kubernetes.submission.waitAppCompletion": "false",
-            "spark.kubernetes.executor.useDriverPodIP": "true",
-            "spark.kubernetes.driver.request.cores": "0.1",
-            "spark.kubernetes.executor.request.cores": "0.1",
-            "spark.executor.cores": "1",
-            "spark.executor.memory": "512m",
-            "spark.executor.memoryOverhead": "256m",
-            "spark.driver.memory": "768m",
             "spark.driver.extraJavaOptions": small,
             "spark.executor.extraJavaOptions": small,
-            "spark.task.maxFailures": "16",
         }
 
     def _pod_template(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
 
 from gesscale.common.errors import Problem
@@ -93,7 +94,10 @@ def running_broker(
     try:
         port, controller_port = (port, port + 1) if port else (free_port(host), free_port(host))
         properties = folder / "server.properties"
-        properties.write_text(broker_properties(folder, host, port, controller_port, partitions))
+        template = (files("testbed.pipeline") / "data" / "broker.properties").read_text()
+        properties.write_text(
+            template.format(host=host, port=port, controller_port=controller_port, folder=folder, partitions=partitions)
+        )
         java_command = [java_program(), *_HEAP, "-cp", class_path]
         run(
             [*java_command, "kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(properties)],
@@ -113,27 +117,6 @@ def running_broker(
             broker.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def broker_properties(folder: Path, host: str, port: int, controller_port: int, partitions: int) -> str:
-    """Return the settings of a single broker that is its own controller."""
-    settings = {
-        "process.roles": "broker,controller",
-        "node.id": 1,
-        "controller.quorum.voters": f"1@{host}:{controller_port}",
-        "listeners": f"PLAINTEXT://{host}:{port},CONTROLLER://{host}:{controller_port}",
-        "advertised.listeners": f"PLAINTEXT://{host}:{port}",
-        "controller.listener.names": "CONTROLLER",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-        "log.dirs": folder / "data",
-        "num.partitions": partitions,
-        "offsets.topic.num.partitions": 1,
-        "offsets.topic.replication.factor": 1,
-        "transaction.state.log.replication.factor": 1,
-        "transaction.state.log.min.isr": 1,
-        "group.initial.rebalance.delay.ms": 0,
-    }
-    return "".join(f"{name}={value}\n" for name, value in settings.items())
 
 
 def _await_broker(process: "subprocess.Popen[bytes]", bootstrap: str, log: Path) -> None:

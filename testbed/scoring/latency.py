@@ -24,8 +24,6 @@ class LatencyHistogram:
     longer latencies. Quantiles are off by at most one bin, the mean is exact.
     """
 
-    __slots__ = ("_bin_rows", "_density", "_longest_s", "_row_seconds", "_shortest_s", "rows")
-
     def __init__(self) -> None:
         self.rows = 0.0
         self._row_seconds = 0.0
@@ -117,8 +115,6 @@ class LagCurve:
     objectives_s
         The lags of interest, seconds, ascending. Pieces below the first one are dropped.
     """
-
-    __slots__ = ("_areas_s2", "_objectives_s", "_pieces", "_seconds", "_summed_until_s")
 
     def __init__(self, objectives_s: Sequence[float]) -> None:
         self._objectives_s = tuple(objectives_s)

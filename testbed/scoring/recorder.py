@@ -24,21 +24,6 @@ class SeriesRecorder:
     ends within a bin, less than a bin from its true time.
     """
 
-    __slots__ = (
-        "_backlog_rows",
-        "_bin_replicas",
-        "_bins",
-        "_covered_s",
-        "_end_s",
-        "_input_rows",
-        "_points",
-        "_previous_replicas",
-        "_processed_rows",
-        "_replicas",
-        "_sample",
-        "_until_s",
-    )
-
     def __init__(self, until_s: float, bins: int = 600) -> None:
         """Begin at time 0."""
         self._until_s, self._bins = until_s, bins

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from testbed.scoring.latency import LagCurve, LatencyHistogram
@@ -43,29 +43,6 @@ class Provision:
     backlogged_since_s
         Earliest time at which the oldest of them was offered; None without a backlog.
     """
-
-    __slots__ = (
-        "_change_s",
-        "_demand",
-        "_offered_rows",
-        "_sample",
-        "backlog_rows",
-        "backlogged_since_s",
-        "began_s",
-        "changes",
-        "converging_s",
-        "input_ended_s",
-        "measured_replica_s",
-        "measured_s",
-        "over_replica_s",
-        "over_s",
-        "reconfigurations",
-        "restart_is_supply",
-        "through_s",
-        "total_replica_s",
-        "under_replica_s",
-        "under_s",
-    )
 
     def __init__(self, measured_s: float, *, restart_is_supply: bool) -> None:
         self.measured_s, self.restart_is_supply = measured_s, restart_is_supply
@@ -191,8 +168,6 @@ class Passage:
         The objective, seconds.
     """
 
-    __slots__ = ("_lag", "_objectives_s", "latencies", "newest_s")
-
     def __init__(self, slo_s: float) -> None:
         self.latencies = LatencyHistogram()
         self.newest_s: float | None = None
@@ -239,8 +214,6 @@ class Scorer:
     beyond T also counts as input after T. Definitions are in section V-A.d of the paper, conventions and additions of
     ours in ``docs/reference/metrics.md``.
     """
-
-    __slots__ = ("_measured_s", "_passage", "_provision")
 
     def __init__(self, measured_s: float, slo_s: float, *, restart_is_supply: bool = True) -> None:
         """Begin at time 0.
@@ -319,7 +292,8 @@ def combine(scores_by_operator: Mapping[str, Scores]) -> Scores:
     every = tuple(scores_by_operator.values())
     reporting = [name for name, scores in scores_by_operator.items() if scores.latency_mean_s is not None]
     rows = scores_by_operator[reporting[0]] if reporting else max(every, key=lambda scores: scores.lag_above_slo_s)
-    return Scores(
+    return replace(
+        rows,
         accuracy_O=sum(scores.accuracy_O for scores in every),
         accuracy_U=sum(scores.accuracy_U for scores in every),
         timeshare_O=fmean(scores.timeshare_O for scores in every),
@@ -328,11 +302,6 @@ def combine(scores_by_operator: Mapping[str, Scores]) -> Scores:
         reconfigurations=sum(scores.reconfigurations for scores in every),
         cost=sum(scores.cost for scores in every),
         drained=all(scores.drained for scores in every),
-        latency_mean_s=rows.latency_mean_s,
-        latency_p50_s=rows.latency_p50_s,
-        latency_p95_s=rows.latency_p95_s,
-        latency_p99_s=rows.latency_p99_s,
-        **{name: getattr(rows, name) for name in (*LAG_ABOVE, *LAG_AREA)},
         time_to_converge_s=fmean(scores.time_to_converge_s for scores in every),
         node_seconds=sum(scores.node_seconds for scores in every),
     )

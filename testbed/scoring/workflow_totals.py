@@ -24,19 +24,6 @@ class ReplicaCount:
 class ReplicaCounter:
     """Accumulates samples of all operators of a workflow; each holds until the operator's next one."""
 
-    __slots__ = (
-        "_actions",
-        "_at_s",
-        "_final",
-        "_last_action_s",
-        "_measured_s",
-        "_most",
-        "_ordered",
-        "_replica_s",
-        "_supply",
-        "_total",
-    )
-
     def __init__(self, measured_s: float) -> None:
         self._measured_s = measured_s
         self._at_s = self._replica_s = self._last_action_s = 0.0
@@ -91,8 +78,6 @@ class Backlog:
 
 class BacklogMeter:
     """Accumulates samples of all operators of a workflow; each holds until the operator's next one."""
-
-    __slots__ = ("_measured_s", "_queues")
 
     def __init__(self, measured_s: float) -> None:
         self._measured_s = measured_s

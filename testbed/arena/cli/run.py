@@ -216,27 +216,13 @@ def _run_cases(
     runner: Runner, experiment: "Experiment", cases: Sequence["Case"], store: "ResultsFolder", *, is_stored: bool
 ) -> None:
     """Run cases with a progress bar; an interrupt ends the command."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
 
     from testbed.arena.runs.results import read_results
 
     if store.results and cases:
         stderr_console.print(f"resuming: {len(store.results)} runs done, {len(cases)} to do")
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
+    columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=stderr_console, transient=True, disable=not stderr_console.is_terminal) as bar:
         task = bar.add_task("runs", total=len(cases))
         lost = 0

@@ -5,6 +5,7 @@ import io
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gesscale.errors import InputError
@@ -19,26 +20,9 @@ Trajectory = Mapping[str, Sequence[float | None]]
 
 _POLICY_COLOURS = ("#0072b2", "#b84a00", "#007a5a", "#a83a82", "#7d6200", "#3d4852", "#0b7a8c", "#5b4bb5")
 _POLICY_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
-_INK, _MUTED, _GRID = "#1b2129", "#59636e", "#dde2e7"
+_INK, _MUTED = "#1b2129", "#59636e"  # also in figures.mplstyle
 _PROCESSED, _SUPPLY, _SERVING = "#1f86c9", "#00805e", "#c4ebde"
 _OVER, _UNDER, _BACKLOG = "#56b4e9", "#d55e00", "#b8468f"
-_STYLE: dict[Any, Any] = {
-    "axes.axisbelow": True,
-    "axes.edgecolor": _GRID,
-    "axes.grid": True,
-    "axes.spines.left": False,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlelocation": "left",
-    "axes.titlesize": 11,
-    "font.size": 10.5,
-    "grid.color": _GRID,
-    "legend.frameon": False,
-    "text.color": _INK,
-    "text.parse_math": False,
-    "xtick.color": _MUTED,
-    "ytick.color": _MUTED,
-}
 _LONGEST_NAME = 20
 _HOURS_FROM_S = 8 * 3600.0
 _LOGARITHMIC_FROM_S = 100.0
@@ -204,14 +188,14 @@ def _column(trajectory: Trajectory, name: str) -> list[float]:
 def _drawn(width: int, height: int, fill: Callable[["Figure"], None]) -> Drawing:
     """Return an image of a given size in CSS pixels; the same figure gives the same bytes."""
     try:
-        import matplotlib as mpl
+        from matplotlib import style
         from matplotlib.figure import Figure
     except ImportError:
         raise InputError(
             "package-missing", package="matplotlib", extra="arena", command=how_to_install("arena")
         ) from None
     stream = io.BytesIO()
-    with mpl.rc_context(_STYLE):
+    with style.context(Path(__file__).with_name("figures.mplstyle")):
         figure = Figure(figsize=(width / 72, height / 72), layout="constrained")
         fill(figure)
         figure.savefig(stream, format="png", dpi=2 * 72, metadata={"Software": None})

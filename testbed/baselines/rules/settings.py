@@ -13,43 +13,6 @@ from gesscale.formatting import suggestion
 from gesscale.validation import problems_of
 from testbed.baselines.rules.model import ALL, Rule, RuleSet, distinct
 
-#: Scale out fast and in slowly. Below 40 % one of two replicas can do the work of both at 80 %, so the removed one is
-#: not added again.
-DEFAULT_RULES = RuleSet.model_validate(
-    {
-        "name": "default",
-        "rules": [
-            {
-                "name": "behind",
-                "operator": ALL,
-                "action": "scale-out",
-                "by": {"percent": 50},
-                "when": [{"metric": "lag", "above": 30, "unit": "s", "for": "1m"}],
-                "unless": [{"since": "scale-out", "within": "2m"}],
-            },
-            {
-                "name": "hot",
-                "operator": ALL,
-                "action": "scale-out",
-                "by": {"absolute": 1},
-                "when": [{"metric": "cpu", "above": 80, "unit": "percent", "for": "2m"}],
-                "unless": [{"since": "scale-out", "within": "2m"}],
-            },
-            {
-                "name": "idle",
-                "operator": ALL,
-                "action": "scale-in",
-                "by": {"percent": 25},
-                "when": [
-                    {"metric": "cpu", "below": 40, "unit": "percent", "for": "3m"},
-                    {"metric": "lag", "below": 10, "unit": "s", "for": "3m"},
-                ],
-                "unless": [{"since": "scale-out", "within": "5m"}],
-            },
-        ],
-    }
-).rules
-
 
 class RulesSettings(SettingsGroup):
     """The rules of SEEP and options of their evaluation (Rouaux 2014, sections 4.2 and 4.3.5)."""
@@ -116,3 +79,7 @@ def check_operators(rules: Sequence[Rule], operators: Collection[str]) -> None:
                 operator=rule.operator,
                 suggestion=suggestion(rule.operator, operators),
             )
+
+
+#: The rules without settings.
+DEFAULT_RULES = read_rules(Path(__file__).with_name("default.yaml")).rules

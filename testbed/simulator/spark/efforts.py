@@ -14,8 +14,6 @@ class WorkSchedule:
     The work of a batch is spread evenly over its duration, so that a window that ends within it has its part.
     """
 
-    __slots__ = ("_from_s", "_replicas", "_since_s", "_time_s", "_until_s", "_waiting", "_work", "waited_s", "worked_s")
-
     def __init__(self, replicas: int) -> None:
         self._replicas = replicas
         self._since_s = self._time_s = 0.0
