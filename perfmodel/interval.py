@@ -80,7 +80,7 @@ Array = NDArray[np.float64]
 _Corner = tuple[float, float]
 
 
-def beyond(corners: tuple[_Corner, ...], points: Array) -> Array:
+def offsets_from_hull(corners: tuple[_Corner, ...], points: Array) -> Array:
     """Return the vector from the nearest point of a convex hull to each of the points.
 
     Parameters
@@ -97,7 +97,7 @@ def beyond(corners: tuple[_Corner, ...], points: Array) -> Array:
 
     Examples
     --------
-    >>> beyond(((0.0, 0.0), (2.0, 0.0)), np.array([[1.0, 1.5], [3.0, 0.0], [1.0, 0.0]])).tolist()
+    >>> offsets_from_hull(((0.0, 0.0), (2.0, 0.0)), np.array([[1.0, 1.5], [3.0, 0.0], [1.0, 0.0]])).tolist()
     [[0.0, 1.5], [1.0, 0.0], [0.0, 0.0]]
     """
     begins, ways, squares = _sides(corners)
@@ -193,7 +193,7 @@ def reach(evidence: tuple[tuple[float, float], ...], shape: Vector, nd_max_ms: V
     Reach(shape=array([0.]), delay=array([1.5]))
     """
     corners = tuple((x, nd / ND_STEP_MS) for x, nd in evidence)
-    steps = beyond(corners, np.array([shape, nd_max_ms / ND_STEP_MS]).T).round(6) + 0.0
+    steps = offsets_from_hull(corners, np.array([shape, nd_max_ms / ND_STEP_MS]).T).round(6) + 0.0
     return Reach(steps[:, 0], steps[:, 1])
 
 

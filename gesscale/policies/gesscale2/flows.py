@@ -11,7 +11,7 @@ class Flow(NamedTuple):
     planned: float
 
 
-def growth_of(feeding: Sequence[Flow]) -> float:
+def growth_factor(feeding: Sequence[Flow]) -> float:
     """Return the factor by which the output of the upstream operators grows, at least 1."""
     now = sum(flow.now for flow in feeding)
     return max(1.0, sum(flow.planned for flow in feeding) / now) if now > 0 else 1.0

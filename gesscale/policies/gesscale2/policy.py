@@ -23,19 +23,19 @@ from gesscale.policies.gesscale2.analysis.costs import estimate_costs
 from gesscale.policies.gesscale2.analysis.demand import offered_points
 from gesscale.policies.gesscale2.analysis.limits import (
     blocking_reason,
+    change_reason,
+    count_moves,
     idle_replicas,
-    moved,
-    reason_of_change,
-    trigger_of_s,
-    why_no_more,
-    without_idle,
+    limit_reason,
+    plan_without_idle,
+    trigger_interval_s,
     work_limit,
 )
 from gesscale.policies.gesscale2.analysis.placements import Placements, placements
 from gesscale.policies.gesscale2.analysis.planning_horizon import FirstAction, PlanningHorizon
 from gesscale.policies.gesscale2.analysis.rollout import Rollout
 from gesscale.policies.gesscale2.analysis.scenarios import scenarios
-from gesscale.policies.gesscale2.flows import Flow, growth_of
+from gesscale.policies.gesscale2.flows import Flow, growth_factor
 from gesscale.policies.gesscale2.memo import Gesscale2Memo
 from gesscale.policies.gesscale2.node_contention import resolve_node_contention
 from gesscale.policies.gesscale2.replica_options import ReplicaOptions
@@ -107,7 +107,7 @@ class Gesscale2Policy:
             reading.placement,
             weights=memo.speeds.weights(observation.node_weights),
             delays=knowledge.latencies.map,
-            trigger_s=trigger_of_s(reading),
+            trigger_s=trigger_interval_s(reading),
         )
         same = replace(same, mst=mst, learned=memo.law.parameters())
         sized = placements(
@@ -117,7 +117,7 @@ class Gesscale2Policy:
             (),
             weights=memo.speeds.weights(observation.node_weights),
             delays=knowledge.latencies.map,
-            trigger_s=trigger_of_s(reading),
+            trigger_s=trigger_interval_s(reading),
             moves=False,
         )
         load = memo.load.forecast(self._bucket_s(memo, operator)).rate
@@ -141,7 +141,7 @@ class Gesscale2Policy:
             memo = memo.model_copy(update={"period_s": at_s - memo.at_s})
         batches = reading.batches
         bucket_s = self._bucket_s(memo, self.workflow.operators[reading.operator])
-        speeds = memo.speeds.learned(
+        speeds = memo.speeds.updated(
             {node: each for node, each in reading.by_node.items() if _in_every_batch(node, batches, at_s - bucket_s)},
             observation.node_weights,
             memo.period_s / bucket_s,
@@ -151,7 +151,7 @@ class Gesscale2Policy:
             update={
                 "at_s": at_s,
                 "learned_until_s": batches[-1].ended_at_s if batches else memo.learned_until_s,
-                "law": memo.law.learned(
+                "law": memo.law.updated(
                     warm_samples(
                         reading.batches,
                         memo.learned_until_s,
@@ -160,7 +160,7 @@ class Gesscale2Policy:
                         knowledge.latencies.map,
                     )
                 ),
-                "load": memo.load.learned(offered_points(reading), bucket_s),
+                "load": memo.load.updated(offered_points(reading), bucket_s),
                 "speeds": speeds,
             }
         )
@@ -179,7 +179,7 @@ class Gesscale2Policy:
         next_step_after_s = self.sizing.slo_s / _STEPS_PER_OBJECTIVE
         flows: dict[str, Flow] = {}
         for names in self.workflow.generations:
-            growth = {name: growth_of([flows[each] for each in self.workflow.upstream(name)]) for name in names}
+            growth = {name: growth_factor([flows[each] for each in self.workflow.upstream(name)]) for name in names}
             prepared = {
                 name: self._prepare(analyses[name], cluster.for_operator(name), knowledge, growth[name])
                 for name in names
@@ -233,7 +233,7 @@ class Gesscale2Policy:
             return stay(analysis, cluster, *reason)
         idle = idle_replicas(present, reading, knowledge.latest(operator.name))
         if idle and reading.saturated_share and reading.replicas >= operator.min_replicas:
-            return without_idle(idle, stay(analysis, cluster), reading)
+            return plan_without_idle(idle, stay(analysis, cluster), reading)
         free = usable(cluster, present)
         memo = parse_memo(Gesscale2Memo, text)
         law = memo.law.law()
@@ -245,14 +245,14 @@ class Gesscale2Policy:
             free.nodes,
             weights=memo.speeds.weights(cluster.weights),
             delays=knowledge.latencies.map,
-            trigger_s=trigger_of_s(reading),
+            trigger_s=trigger_interval_s(reading),
             moves=not knowledge.latencies.map_status.stale,
         )
         if (limit := work_limit(knowledge, reading)) is not None:
             sized = sized.up_to(limit)
         horizon = self._planning_horizon(memo, reading, operator, sized, len(present), knowledge, growth)
         candidates = {present, *sized.nodes[min(horizon.least, len(present)) - 1 :]}
-        ordered = sorted(candidates, key=lambda nodes: (len(nodes), moved(present, nodes)))
+        ordered = sorted(candidates, key=lambda nodes: (len(nodes), count_moves(present, nodes)))
         return ReplicaOptions(
             analysis=analysis,
             reading=reading,
@@ -270,7 +270,7 @@ class Gesscale2Policy:
         analysis, present, free, reading = options.analysis, options.present, options.free, options.reading
         operator = self.workflow.operators[analysis.operator]
         by_placement = {
-            placement: replace(cost, moved=moved(present, placement))
+            placement: replace(cost, moved=count_moves(present, placement))
             for placement, cost in zip(options.placements, estimated, strict=True)
         }
         costs = tuple(by_placement.values())
@@ -285,7 +285,7 @@ class Gesscale2Policy:
             if cost.replicas < costs[-1].replicas:
                 detail = f"{detail}; {details.CHEAPER_TO_WAIT}"
                 return replace(unchanged, reason=Reason.CHEAPER_TO_WAIT, detail=detail)
-            reason, text = why_no_more(operator, cost.replicas, work_limit(knowledge, reading))
+            reason, text = limit_reason(operator, cost.replicas, work_limit(knowledge, reading))
             return replace(unchanged, reason=reason, detail=f"{detail}; {text}", rejections=free.rejections)
         comparison = details.lower_cost(self._breakdown(cost), self._breakdown(by_placement[present]))
         detail = f"{analysis.detail}; {comparison}"
@@ -296,7 +296,7 @@ class Gesscale2Policy:
         taken, nearest = (set(placement), nearest_first(knowledge.latencies.map, free.nodes, operator.driver_node))
         return replace(
             unchanged,
-            reason=reason_of_change(len(present), len(placement)),
+            reason=change_reason(len(present), len(placement)),
             detail=detail,
             placement=placement,
             mst=predicted_mst(
@@ -305,7 +305,7 @@ class Gesscale2Policy:
                 placement,
                 weights=options.memo.speeds.weights(cluster.weights),
                 delays=knowledge.latencies.map,
-                trigger_s=trigger_of_s(reading),
+                trigger_s=trigger_interval_s(reading),
             ),
             nd_max_ms=nd_max_ms(knowledge.latencies.map, placement, operator.driver_node),
             rejections=free.rejections + rejected([node for node in nearest if node not in taken], Reason.FARTHER),
@@ -322,7 +322,11 @@ class Gesscale2Policy:
         growth: float,
     ) -> PlanningHorizon:
         """Return the planning horizon: one bucket in steps of the loop, then steps of a bucket."""
-        slo_s, bucket_s, trigger_s = (self._slo_s(operator.name), self._bucket_s(memo, operator), trigger_of_s(reading))
+        slo_s, bucket_s, trigger_s = (
+            self._slo_s(operator.name),
+            self._bucket_s(memo, operator),
+            trigger_interval_s(reading),
+        )
         change = change_cost(
             knowledge.orders.get(operator.name, ()),
             trigger_s,

@@ -27,7 +27,7 @@ from testbed.baselines.daedalus.scale_out import (
     workers,
 )
 from testbed.baselines.daedalus.settings import DaedalusSettings
-from testbed.baselines.daedalus.workload import Forecaster, History, extended, idled
+from testbed.baselines.daedalus.workload import Forecaster, History, extended, with_idle_time
 from testbed.baselines.shared.signals import cpu_share
 from testbed.baselines.shared.sizing import PLACEMENT_SETTINGS, SizeProposal, SizingPolicy, with_configured_placement
 
@@ -52,7 +52,7 @@ class DaedalusMemo(Memo):
     forecaster: Forecaster = Forecaster()
 
 
-def begun(
+def initial_memo(
     policy: str, reading: OperatorReading, at_s: float, change: Order | None, settings: DaedalusSettings
 ) -> DaedalusMemo:
     """Return the first memo of an operator; its last change counts as known."""
@@ -66,7 +66,7 @@ def begun(
     )
 
 
-def learned(
+def updated_memo(
     memo: DaedalusMemo, reading: OperatorReading, at_s: float, change: Order | None, settings: DaedalusSettings
 ) -> DaedalusMemo:
     """Update the memo with one observation.
@@ -91,7 +91,7 @@ def _after_change(memo: DaedalusMemo, reading: OperatorReading, at_s: float, cha
                 "steady_from_s": change.at_s + downtime_s,
                 "changed_s": change.at_s,
                 "lines": {},
-                "downtimes": memo.downtimes.learned(reading.replicas - len(memo.placement), downtime_s),
+                "downtimes": memo.downtimes.updated(reading.replicas - len(memo.placement), downtime_s),
             }
         )
     if reading.placement != memo.placement:
@@ -105,7 +105,7 @@ def _with_workload(
     """Add the offered and processed rows, evaluate the last forecast, and make the next one."""
     history = extended(memo.history, reading.batches)
     if reading.input_rows_per_s == 0:
-        history = idled(history, at_s)
+        history = with_idle_time(history, at_s)
     if history is None:
         return memo
     forecaster = memo.forecaster.updated(history, at_s, settings)
@@ -126,7 +126,7 @@ def _with_capacity(
         # Waiting uses no CPU here, so the hottest worker stays below 100 %.
         full_cpu = (full_cpu + hottest_cpu(window)) / 2
     found = job_capacity(lines, window, reading.replicas, full_cpu)
-    capacities = memo.capacities.learned(reading.replicas, found, at_s)
+    capacities = memo.capacities.updated(reading.replicas, found, at_s)
     return memo.model_copy(update={"lines": lines, "full_cpu": full_cpu, "capacities": capacities})
 
 
@@ -194,10 +194,10 @@ class DaedalusPolicy(SizingPolicy):
         memo = load_memo(DaedalusMemo, self.name, reading.operator, knowledge)
         change = knowledge.latest(reading.operator)
         if memo is None or memo.at_s > at_s:
-            memo = begun(self.name, reading, at_s, change, self.sizing)
+            memo = initial_memo(self.name, reading, at_s, change, self.sizing)
         elif memo.at_s == at_s:
             return memo
-        return learned(memo, reading, at_s, change, self.sizing)
+        return updated_memo(memo, reading, at_s, change, self.sizing)
 
 
 def _known_number(figure: float | None) -> float | None:

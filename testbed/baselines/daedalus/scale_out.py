@@ -149,7 +149,7 @@ class Capacities:
     #: Observations by number of workers.
     observed: Mapping[int, ObservedRate] = field(default_factory=dict)
 
-    def learned(self, workers: int, rows_per_s: float, at_s: float) -> "Capacities":
+    def updated(self, workers: int, rows_per_s: float, at_s: float) -> "Capacities":
         """Add the newest capacity of a number of workers."""
         before = self.observed.get(workers)
         recent = {count: rate for count, rate in self.observed.items() if at_s - rate.at_s <= _REMEMBERED_S}
@@ -218,7 +218,7 @@ class Downtimes:
     out_s: float
     in_s: float
 
-    def learned(self, workers_more: int, downtime_s: float) -> "Downtimes":
+    def updated(self, workers_more: int, downtime_s: float) -> "Downtimes":
         """Add the measured downtime of a change by a number of workers."""
 
         def mean_s(before_s: float) -> float:

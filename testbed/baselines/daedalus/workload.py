@@ -72,7 +72,7 @@ def extended(history: History | None, batches: Sequence[Batch]) -> History | Non
     )
 
 
-def idled(history: History | None, at_s: float) -> History | None:
+def with_idle_time(history: History | None, at_s: float) -> History | None:
     """Extend the history of an idle operator until an instant."""
     if history is None:
         return None

@@ -134,10 +134,10 @@ def condition(
         trigger_samples = samples.get(trigger.metric, ())
         state = trigger_state(trigger, trigger_samples, now_s, semantics)
         found.append(RuleCondition(state=state, text=_condition_text(trigger, state, trigger_samples, labels or {})))
-    return joined(found)
+    return conjunction(found)
 
 
-def joined(conditions: Sequence[RuleCondition]) -> RuleCondition:
+def conjunction(conditions: Sequence[RuleCondition]) -> RuleCondition:
     """Return the conjunction of conditions."""
     states = {each.state for each in conditions}
     worst = next((state for state in State if state in states), State.INSUFFICIENT_DATA)

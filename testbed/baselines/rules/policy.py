@@ -28,8 +28,8 @@ from testbed.baselines.rules.evaluation import (
     RuleEvaluation,
     State,
     condition,
+    conjunction,
     evaluate_rules,
-    joined,
     ranked,
 )
 from testbed.baselines.rules.model import Metric, Rule, ScalingAction, distinct
@@ -176,7 +176,9 @@ class RulesPolicy(SizingPolicy):
         missing = [name for name in self.workflow.operators if name not in conditions_of]
         unknown = RuleCondition(state=State.INSUFFICIENT_DATA, text=f"no metrics of {', '.join(missing)}")
         return {
-            rule.name: unknown if missing else joined([conditions[rule.name] for conditions in conditions_of.values()])
+            rule.name: unknown
+            if missing
+            else conjunction([conditions[rule.name] for conditions in conditions_of.values()])
             for rule in self.rules
             if rule.together
         }

@@ -93,7 +93,7 @@ class LoadHistory(BaseModel):
     squared_errors: float = 0.0
     errors: float = 0.0
 
-    def learned(self, counted: Sequence[OfferedPoint], bucket_s: float) -> "LoadHistory":
+    def updated(self, counted: Sequence[OfferedPoint], bucket_s: float) -> "LoadHistory":
         """Add the new points of the sources; unchanged if there are none."""
         last_s = self.points[-1].at_s if self.points else -math.inf
         if len(counted) < 2 or counted[-1].at_s <= last_s:

@@ -99,7 +99,7 @@ class LawEvidence(BaseModel):
     most_rows: float = 0.0
     row_s: float = 0.0
 
-    def learned(self, samples: Iterable[BatchSample]) -> "LawEvidence":
+    def updated(self, samples: Iterable[BatchSample]) -> "LawEvidence":
         """Add samples to the evidence; samples without rows or with invalid figures are ignored."""
         gram, moments = self._sums()
         most_rows, row_s = self.most_rows, self.row_s

@@ -24,7 +24,7 @@ def idle_replicas(present: _Nodes, reading: OperatorReading, order: Order | None
     return tuple(node for node in present if node not in reading.placement)
 
 
-def without_idle(idle: _Nodes, plan: Plan, reading: OperatorReading) -> Plan:
+def plan_without_idle(idle: _Nodes, plan: Plan, reading: OperatorReading) -> Plan:
     """Return the plan that removes idle replicas."""
     return replace(plan, reason=Reason.IDLE_REPLICA, detail=details.idle(idle), placement=reading.placement)
 
@@ -36,17 +36,17 @@ def work_limit(knowledge: Knowledge, reading: OperatorReading) -> int | None:
     return next((len(each.placement) for each in recent if each.reason == Reason.IDLE_REPLICA), None)
 
 
-def trigger_of_s(reading: OperatorReading) -> float:
+def trigger_interval_s(reading: OperatorReading) -> float:
     """Return the trigger interval, one second if unknown."""
     return reading.trigger_s or 1.0
 
 
-def moved(present: _Nodes, choice: _Nodes) -> int:
+def count_moves(present: _Nodes, choice: _Nodes) -> int:
     """Return the number of replicas that move to another node."""
     return min(len(present), len(choice)) - len(set(present) & set(choice))
 
 
-def why_no_more(operator: Operator, replicas: int, limit: int | None) -> tuple[Reason, str]:
+def limit_reason(operator: Operator, replicas: int, limit: int | None) -> tuple[Reason, str]:
     """Return the reason why no replica is added though more are needed."""
     if limit is not None and replicas >= limit:
         return Reason.AT_MAX_REPLICAS, details.limited_by_work(limit)
@@ -55,7 +55,7 @@ def why_no_more(operator: Operator, replicas: int, limit: int | None) -> tuple[R
     return Reason.NO_CANDIDATE_NODE, NO_OTHER_NODE
 
 
-def reason_of_change(before: int, after: int) -> Reason:
+def change_reason(before: int, after: int) -> Reason:
     """Return the reason of a change from one number of replicas to another."""
     if before == after:
         return Reason.BETTER_NODES

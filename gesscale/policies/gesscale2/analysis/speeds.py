@@ -29,7 +29,7 @@ class NodeSpeeds(BaseModel):
     #: Logarithm of speed over weight by node, the most recent last.
     logs: Mapping[str, float] = {}
 
-    def learned(
+    def updated(
         self, by_node: Mapping[str, NodeReading], weights: Mapping[str, float], share: float = 1.0
     ) -> "NodeSpeeds":
         """Add one window; windows with fewer than two replicas are ignored."""

@@ -41,6 +41,6 @@ def test_more_capacity_recovers_no_later_and_a_longer_stop_no_earlier(capacity, 
 
 def test_downtimes_are_learned_by_direction():
     first = Downtimes(out_s=30.0, in_s=15.0)
-    assert first.learned(2, 50.0) == Downtimes(out_s=36.0, in_s=15.0)  # 30 + 0.3 x 20
-    assert first.learned(-1, 5.0) == Downtimes(out_s=30.0, in_s=12.0)
-    assert first.learned(0, 500.0) == first
+    assert first.updated(2, 50.0) == Downtimes(out_s=36.0, in_s=15.0)  # 30 + 0.3 x 20
+    assert first.updated(-1, 5.0) == Downtimes(out_s=30.0, in_s=12.0)
+    assert first.updated(0, 500.0) == first

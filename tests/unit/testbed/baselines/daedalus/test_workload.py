@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gesscale.model.observation import Batch
-from testbed.baselines.daedalus.workload import History, extended, idled
+from testbed.baselines.daedalus.workload import History, extended, with_idle_time
 
 STEP_S = 30.0
 
@@ -49,10 +49,10 @@ def test_gap_is_filled_with_the_mean_rate():
 
 def test_idle_time_has_no_load():
     first = extend(None, steady(990, 1080, 50.0))
-    idle = idled(first, 1170.0)
+    idle = with_idle_time(first, 1170.0)
     assert (idle.until_s, idle.rows_per_s) == (1170.0, (50.0, 50.0, 50.0, 0.0, 0.0, 0.0))
-    assert idled(first, 1100.0) is first
-    assert idled(None, 1100.0) is None
+    assert with_idle_time(first, 1100.0) is first
+    assert with_idle_time(None, 1100.0) is None
     woken = extend(idle, steady(1170, 1230, 40.0, start=4500.0))
     assert woken.rows_per_s[-2:] == pytest.approx((40, 40))
 

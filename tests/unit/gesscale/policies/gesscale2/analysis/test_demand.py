@@ -17,7 +17,7 @@ def counted(rates: list[float], period_s: float = 60.0) -> LoadHistory:
         for tenth in range(1, 7):
             total += rate * period_s / 6
             points.append(OfferedPoint(index * period_s + tenth * period_s / 6, total))
-        history = history.learned(points[-19:], period_s)
+        history = history.updated(points[-19:], period_s)
     return history
 
 
@@ -32,7 +32,7 @@ def test_constant_load_continues() -> None:
 def test_a_jump_within_the_bucket_is_taken_for_the_new_level() -> None:
     # Five of six tenths at 100, the newest at 200: the mean of the bucket is 117, but nearly all of the rest goes on.
     points = [OfferedPoint(10.0 * index, 1000.0 * index) for index in range(6)]
-    history = LoadHistory().learned([*points, OfferedPoint(60.0, 7000.0)], 60.0)
+    history = LoadHistory().updated([*points, OfferedPoint(60.0, 7000.0)], 60.0)
     assert history.rates(60.0)[-1] == pytest.approx(116.67, rel=1e-3)
     assert history.forecast(60.0).rate == pytest.approx(116.67 + 0.9 * 83.33, rel=1e-2)
 
@@ -49,7 +49,7 @@ def test_the_history_is_bounded_and_periods_that_were_missed_are_filled() -> Non
     assert len(long.points) <= BUCKETS_KEPT + 15
     history = counted([100.0] * 3)
     # Nothing for five minutes, in which 30,000 rows came: eight buckets of 100 rows/s.
-    later = history.learned([OfferedPoint(470.0, 47000.0), OfferedPoint(480.0, 48000.0)], 60.0)
+    later = history.updated([OfferedPoint(470.0, 47000.0), OfferedPoint(480.0, 48000.0)], 60.0)
     assert later.rates(60.0) == pytest.approx([100.0] * 8)
 
 

@@ -29,13 +29,13 @@ def capacity(
 
 def test_one_full_batch_gives_the_rate_of_a_replica() -> None:
     # 2,400 rows take 0.5 + 0.005 * 2400 = 12.5 s, so 192 rows/s: the same batch again, whatever the shares are.
-    law = LawEvidence().learned([sample(2400, 1, 0.0)]).law()
+    law = LawEvidence().updated([sample(2400, 1, 0.0)]).law()
     assert law is not None
     assert capacity(law, 1, 0.0) == pytest.approx(192, rel=0.02)
 
 
 def test_law_extrapolates_capacity() -> None:
-    evidence = LawEvidence().learned(
+    evidence = LawEvidence().updated(
         sample(rows, replicas, rtt_s)
         for replicas, rtt_s in [(1, 0.0), (2, 0.02), (3, 0.1), (4, 0.1)]
         for rows in range(400, 2400, 200)
@@ -52,7 +52,7 @@ def test_law_extrapolates_capacity() -> None:
 
 def test_the_law_learns_whether_a_batch_waits_for_its_slowest_replica() -> None:
     # Four replicas, one of half the speed, and rows spread evenly: 4 * 0.5 = 2 of them do the work, not 3.5.
-    evidence = LawEvidence().learned(
+    evidence = LawEvidence().updated(
         sample(rows, replicas, 0.0, slowest)
         for replicas, slowest in [(2, 1.0), (3, 0.5), (3, 1.0), (4, 1.0)]
         for rows in range(400, 4800, 400)
@@ -71,7 +71,7 @@ def test_parameters_have_their_uncertainty():
         BatchSample(rows=rows, seconds=0.5 + rows / 1000, weight=1.0, even_weight=1.0, driver_rtt_s=0.0, pair_rtt_s=0.0)
         for rows in sizes
     ]
-    found = {each.name: each for each in LawEvidence().learned(samples).parameters()}
+    found = {each.name: each for each in LawEvidence().updated(samples).parameters()}
     assert found["fixed_s"].value == pytest.approx(0.5, abs=0.05)
     assert found["row_s"].value + found["shared_row_s"].value == pytest.approx(0.001, rel=0.05)
     for name in ("fixed_s", "row_s"):
