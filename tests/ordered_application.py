@@ -13,6 +13,7 @@ from urllib.request import urlopen
 import waiting
 import yaml
 
+from gesscale.spark.pod_template import AUTOSCALER_LABEL
 from testbed.cluster.spark_command import SMALL_JVM
 from testbed.kubernetes.images import HOST, host_programs
 from testbed.kubernetes.kubectl import FEW_RIGHTS_SETTINGS, create_namespace, define_autoscalers, driver_account
@@ -48,6 +49,11 @@ finally:
 """
 
 
+def on_kubernetes(settings):
+    """Return Spark settings with the prefix of those for Kubernetes."""
+    return {f"spark.kubernetes.{name}": value for name, value in settings.items()}
+
+
 class Application:
     """A driver, its StreamAutoscaler, and observations of both."""
 
@@ -80,19 +86,26 @@ class Application:
 
     def settings(self):
         small = " ".join(SMALL_JVM)
-        return FEW_RIGHTS_SETTINGS | {
-            "spark.kubernetes.namespace": self.namespace,
-            "spark.kubernetes.container.image": HOST,
-            "spark.kubernetes.executor.podTemplateFile": str(self.folder / "pod.yaml"),
-            "spark.kubernetes.executor.request.cores": "0.1",
-            "spark.executor.memory": "512m",
-            "spark.executor.memoryOverhead": "256m",
-            "spark.executor.extraJavaOptions": small,
-            "spark.driver.memory": "512m",
-            "spark.driver.extraJavaOptions": small,
-            "spark.ui.enabled": "false",
-            "spark.log.level": "WARN",
-        }
+        return (
+            FEW_RIGHTS_SETTINGS
+            | on_kubernetes(
+                {
+                    "namespace": self.namespace,
+                    "container.image": HOST,
+                    "executor.podTemplateFile": str(self.folder / "pod.yaml"),
+                    "executor.request.cores": "0.1",
+                }
+            )
+            | {
+                "spark.executor.memory": "512m",
+                "spark.executor.memoryOverhead": "256m",
+                "spark.executor.extraJavaOptions": small,
+                "spark.driver.memory": "512m",
+                "spark.driver.extraJavaOptions": small,
+                "spark.ui.enabled": "false",
+                "spark.log.level": "WARN",
+            }
+        )
 
     def start_in_client_mode(self):
         self.address = self.cluster.address(self.cluster.topology.driver_node)
@@ -129,17 +142,19 @@ class Application:
             "spec": {**self.pod["spec"], "nodeSelector": {"kubernetes.io/hostname": node}},
         }
         (self.folder / "driver.yaml").write_text(yaml.safe_dump(pod))
-        settings = self.settings() | {
-            "spark.kubernetes.authenticate.submission.caCertFile": str(self.cluster.authority),
-            "spark.kubernetes.authenticate.submission.oauthToken": self.cluster.token,
-            "spark.kubernetes.authenticate.driver.serviceAccountName": "driver",
-            "spark.kubernetes.driver.podTemplateFile": str(self.folder / "driver.yaml"),
-            "spark.kubernetes.driver.pod.name": "driver",
-            "spark.kubernetes.driver.label.gesscale.dev/autoscaler": "taxi",
-            "spark.kubernetes.driver.request.cores": "0.1",
-            "spark.kubernetes.executor.useDriverPodIP": "true",  # no names are needed
-            "spark.kubernetes.submission.waitAppCompletion": "false",
-        }
+        settings = self.settings() | on_kubernetes(
+            {
+                "authenticate.submission.caCertFile": str(self.cluster.authority),
+                "authenticate.submission.oauthToken": self.cluster.token,
+                "authenticate.driver.serviceAccountName": "driver",
+                "driver.podTemplateFile": str(self.folder / "driver.yaml"),
+                "driver.pod.name": "driver",
+                f"driver.label.{AUTOSCALER_LABEL}": "taxi",
+                "driver.request.cores": "0.1",
+                "executor.useDriverPodIP": "true",  # the cluster has no DNS
+                "submission.waitAppCompletion": "false",
+            }
+        )
         home = str(Path(find_spec("pyspark").origin).parent)
         options = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
         command = [f"{home}/bin/spark-submit", "--master", f"k8s://{self.cluster.api_url}", "--deploy-mode", "cluster"]
@@ -164,7 +179,7 @@ class Application:
         self.counter += 1
         order = {
             "id": f"{term}-{self.counter}", "term": term, "placement": sorted(nodes),
-            "at": "2026-11-21T21:00:00Z", "strategy": strategy,
+            "at": "2027-03-04T05:06:07Z", "strategy": strategy,
         }  # fmt: skip
         patch = json.dumps({"status": {"order": order}})
         self.kubectl("patch", "streamautoscaler", "taxi", "--subresource=status", "--type=merge", "-p", patch)

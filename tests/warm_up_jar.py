@@ -1,8 +1,8 @@
-"""Build ``warm_up.jar`` from its source: the same bytes each time, with a JDK 17.
+"""Builds ``warm_up.jar`` from its source, reproducibly, with a JDK 17.
 
     python tests/warm_up_jar.py
 
-The jar is in the tree, so nobody needs a compiler to use it; a test builds it again and compares.
+The jar is in the tree, so its users need no compiler; a test builds it again and compares the bytes.
 """
 
 import shutil
@@ -35,7 +35,7 @@ def build(jar: Path) -> None:
         )
         done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
         if done.returncode:
-            message = f"javac refused {SOURCES}: {done.stderr[:2000]}"
+            message = f"javac rejected {SOURCES}: {done.stderr[:2000]}"
             raise InputError(message)
         made = Path(folder) / "made.jar"
         with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as archive:
@@ -43,7 +43,7 @@ def build(jar: Path) -> None:
                 entry = zipfile.ZipInfo(path.relative_to(folder).as_posix(), _EPOCH)
                 archive.writestr(entry, path.read_bytes())
         shutil.copy(made, jar.with_suffix(".new"))
-        jar.with_suffix(".new").replace(jar)  # a JVM may have the old one open
+        jar.with_suffix(".new").replace(jar)  # a JVM may have the old file open
 
 
 if __name__ == "__main__":

@@ -94,22 +94,22 @@ def test_the_first_task_comes_after_the_warm_up(tmp_path: Path, *, submitted: bo
     assert "boot = -" not in both[0][position(both[0], "Times: total")]
     assert "boot = -" in both[1][position(both[1], "Times: total")]
     for log in both:
-        assert position(log, "without a full warm-up") == -1, "\n".join(log)
-        assert 0 <= position(log, "gesscale: warm-up over") < position(log, "gesscale: first task"), "\n".join(log)
+        assert position(log, "warm-up is incomplete") == -1, "\n".join(log)
+        assert 0 <= position(log, "gesscale: warm-up finished") < position(log, "gesscale: first task"), "\n".join(log)
 
 
 def test_a_warm_up_that_fails_stops_no_executor(tmp_path: Path) -> None:
     # no time for it, and a module that does not exist
     first, second = logs(tmp_path, warm_up_settings(["no_such_module"], timeout_s=0))
     for log in (first, second):
-        assert position(log, "gesscale: this executor works without a full warm-up") >= 0
+        assert position(log, "gesscale: the warm-up is incomplete") >= 0
         assert position(log, "gesscale: first task") >= 0
     assert position(second, "gesscale: module no_such_module") >= 0
 
 
 def test_an_image_without_gesscale_uses_sparks_own_daemon(tmp_path: Path) -> None:
     _, second = logs(tmp_path, {**warm_up_settings(timeout_s=PATIENT_S), DAEMON_SETTING: "no_such_daemon"})
-    assert position(second, "no_such_daemon does not start here, Spark's own daemon does") >= 0
+    assert position(second, "gesscale: the daemon no_such_daemon did not start") >= 0
     assert "boot = -" in second[position(second, "Times: total")]  # a worker of it was there before the task
 
 

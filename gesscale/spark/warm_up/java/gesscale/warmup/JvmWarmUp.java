@@ -10,7 +10,7 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.ArrowUtils;
 
-/** Does once what the first task of a Python operator would do first: generated code, and rows as Arrow. */
+/** Runs the first steps of a Python operator's first task: generates code, and writes rows as Arrow. */
 final class JvmWarmUp {
   private static final int ROWS = 100;
 

@@ -12,24 +12,24 @@ import org.apache.spark.api.python.PythonWorkerFactory;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * What Spark keeps Python workers by: a task takes an idle worker only if all of this is the same.
+ * Key by which Spark reuses Python workers: a task takes an idle worker only if all fields are equal.
  *
- * <p>Read from an executor that works (SparkEnv.pythonWorkers, private, Spark 4.3.0), so that nothing of Spark's
- * rules is repeated here.
+ * <p>It is read from a working executor (SparkEnv.pythonWorkers, private, Spark 4.3.0), so that Spark's rules need not
+ * be repeated here.
  */
 record PythonWorkerKey(
     String python, String workerModule, String daemonModule, HashMap<String, String> environment, int workers)
     implements Serializable {
   private static final String DIRECTORIES = "SPARK_LOCAL_DIRS";
 
-  /** Returns the keys of this executor's workers: a task may have several at a time. */
+  /** Returns the keys of this executor's workers; a task may use several workers at a time. */
   static ArrayList<PythonWorkerKey> inUse(SparkEnv env) throws ReflectiveOperationException {
     Field field = SparkEnv.class.getDeclaredField("pythonWorkers");
     field.setAccessible(true);
     var found = new ArrayList<PythonWorkerKey>();
     synchronized (env) {
-      for (var kept = ((scala.collection.Map<?, ?>) field.get(env)).iterator(); kept.hasNext(); ) {
-        var each = (scala.Tuple2<?, ?>) kept.next();
+      for (var factories = ((scala.collection.Map<?, ?>) field.get(env)).iterator(); factories.hasNext(); ) {
+        var each = (scala.Tuple2<?, ?>) factories.next();
         found.add(of(each._1(), ((PythonWorkerFactory) each._2()).idleWorkers().size()));
       }
     }
@@ -56,18 +56,18 @@ record PythonWorkerKey(
     return new PythonWorkerKey(python, workerModule, module, environment, workers);
   }
 
-  /** Forks as many workers as a task has at a time, and leaves them where the first task looks for idle ones. */
+  /** Forks as many workers as a task uses at a time, and releases them as idle workers for the first task. */
   void prepareWorkers(SparkEnv env) {
-    Map<String, String> own = new HashMap<>(environment);
-    if (own.containsKey(DIRECTORIES)) { // the only variable that differs from executor to executor
+    Map<String, String> adapted = new HashMap<>(environment);
+    if (adapted.containsKey(DIRECTORIES)) { // the only variable that differs between executors
       String[] paths = new String[env.blockManager().diskBlockManager().localDirs().length];
       for (int i = 0; i < paths.length; i++) {
         paths[i] = env.blockManager().diskBlockManager().localDirs()[i].getPath();
       }
-      own.put(DIRECTORIES, String.join(",", paths));
+      adapted.put(DIRECTORIES, String.join(",", paths));
     }
     scala.collection.immutable.Map<String, String> variables =
-        scala.collection.immutable.Map$.MODULE$.from(CollectionConverters.asScala(own));
+        scala.collection.immutable.Map$.MODULE$.from(CollectionConverters.asScala(adapted));
     var made = new ArrayList<PythonWorker>();
     for (int i = 0; i < workers; i++) {
       made.add(env.createPythonWorker(python, workerModule, daemonModule, variables, true)._1());

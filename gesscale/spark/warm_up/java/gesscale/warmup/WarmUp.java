@@ -9,20 +9,20 @@ import org.apache.spark.api.plugin.PluginContext;
 import org.apache.spark.api.plugin.SparkPlugin;
 
 /**
- * Warms a new executor before Spark gives it tasks.
+ * Warms up a new executor before Spark schedules tasks on it.
  *
- * <p>Spark initialises plugins while it makes the executor, and offers the executor's cores after that.
+ * <p>Spark initialises plugins while it creates the executor, and offers the executor's cores afterwards.
  */
 public final class WarmUp implements SparkPlugin {
-  /** The driver's setting that lists the executors that have ended their warm-up, separated by commas. */
+  /** Setting of the driver that lists the executors that have finished their warm-up, separated by commas. */
   static final String WARM = "spark.gesscale.warmUp.warm";
 
-  /** Asks the driver for the newest experience; other messages are an experience, or the id of an executor that is warm. */
-  static final String QUESTION = "?";
+  /** Requests the newest state from the driver; other messages are a state, or the id of a warm executor. */
+  static final String REQUEST = "?";
 
   @Override
   public DriverPlugin driverPlugin() {
-    return new Remembering();
+    return new WarmUpDriver();
   }
 
   @Override
@@ -30,8 +30,8 @@ public final class WarmUp implements SparkPlugin {
     return new WarmExecutor();
   }
 
-  /** Remembers what an executor that works has, for those that come later, and who takes tasks by now. */
-  private static final class Remembering implements DriverPlugin {
+  /** Keeps the newest state of a working executor for new ones, and the ids of warm executors. */
+  private static final class WarmUpDriver implements DriverPlugin {
     private final TreeSet<String> warm = new TreeSet<>();
     private SparkContext context;
     private byte[] last;
@@ -44,9 +44,9 @@ public final class WarmUp implements SparkPlugin {
 
     @Override
     public synchronized Object receive(Object message) {
-      if (message instanceof byte[] experience) {
-        last = experience;
-      } else if (!QUESTION.equals(message)) {
+      if (message instanceof byte[] state) {
+        last = state;
+      } else if (!REQUEST.equals(message)) {
         warm.add((String) message);
         context.conf().set(WARM, String.join(",", warm));
       } else {

@@ -16,18 +16,18 @@ import javax.management.ObjectName;
 import org.apache.spark.SparkEnv;
 import org.rocksdb.RocksDB;
 
-/** What an executor that works has and a new one lacks: which Python workers it keeps, and which classes it loaded. */
-record Experience(ArrayList<PythonWorkerKey> workers, ArrayList<String> classes) implements Serializable {
+/** State of a working executor that a new one copies: the keys of its Python workers, and its loaded classes. */
+record WarmState(ArrayList<PythonWorkerKey> workers, ArrayList<String> classes) implements Serializable {
   private static final Pattern CLASS = Pattern.compile("[|\\- ]*([\\w.$]+)/(?:null|0x[0-9a-f]+)( \\(intf\\))?");
 
   private static final Set<String> WITH_LIBRARY = Set.of(
       "org.xerial.snappy.Snappy", "org.rocksdb.NativeLibraryLoader", "com.github.luben.zstd.util.Native");
 
-  static Experience of(SparkEnv env) throws Exception {
-    return new Experience(PythonWorkerKey.inUse(env), loaded());
+  static WarmState of(SparkEnv env) throws Exception {
+    return new WarmState(PythonWorkerKey.inUse(env), loaded());
   }
 
-  /** Returns this as bytes: Spark's messages know the classes of Spark's own class path only, and not this jar's. */
+  /** Serializes this to bytes, because Spark's messages can only have classes of Spark's class path, not of this jar. */
   byte[] bytes() throws IOException {
     var bytes = new ByteArrayOutputStream();
     try (var out = new ObjectOutputStream(bytes)) {
@@ -36,26 +36,26 @@ record Experience(ArrayList<PythonWorkerKey> workers, ArrayList<String> classes)
     return bytes.toByteArray();
   }
 
-  static Experience read(byte[] bytes) throws IOException, ClassNotFoundException {
+  static WarmState read(byte[] bytes) throws IOException, ClassNotFoundException {
     try (var in = new ObjectInputStream(new ByteArrayInputStream(bytes)) {
       @Override
       protected Class<?> resolveClass(ObjectStreamClass stored) throws ClassNotFoundException {
-        return Class.forName(stored.getName(), false, Experience.class.getClassLoader());
+        return Class.forName(stored.getName(), false, WarmState.class.getClassLoader());
       }
     }) {
-      return (Experience) in.readObject();
+      return (WarmState) in.readObject();
     }
   }
 
-  /** Returns the classes by which this JVM works; none where it does not tell (jcmd VM.class_hierarchy, JDK 9 to 21). */
+  /** Returns the loaded classes of this JVM; empty if it does not list them (jcmd VM.class_hierarchy, JDK 9 to 21). */
   private static ArrayList<String> loaded() throws Exception {
-    var told = ManagementFactory.getPlatformMBeanServer().invoke(
+    var hierarchy = ManagementFactory.getPlatformMBeanServer().invoke(
         new ObjectName("com.sun.management:type=DiagnosticCommand"),
         "vmClassHierarchy",
         new Object[] {new String[0]},
         new String[] {String[].class.getName()});
     var names = new ArrayList<String>();
-    for (String line : String.valueOf(told).lines().toList()) {
+    for (String line : String.valueOf(hierarchy).lines().toList()) {
       var found = CLASS.matcher(line);
       if (found.matches()) {
         names.add(found.group(1));
@@ -67,7 +67,7 @@ record Experience(ArrayList<PythonWorkerKey> workers, ArrayList<String> classes)
   /**
    * Loads the classes, and initialises those that unpack a native library.
    *
-   * <p>The generated ones are not there, and left out.
+   * <p>Generated classes do not exist here and are skipped.
    */
   static Void load(List<String> classes) {
     ClassLoader loader = Thread.currentThread().getContextClassLoader();
