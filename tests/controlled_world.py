@@ -24,7 +24,7 @@ from waiting import until
 
 from gesscale.kubernetes.api.connection import Connection
 from gesscale.kubernetes.api.credentials import connect
-from gesscale.kubernetes.api.faults import ApiError
+from gesscale.kubernetes.api.errors import ApiError
 from gesscale.kubernetes.api.lease import LEASE_NAME
 from gesscale.kubernetes.api.resources import CONFIG_MAPS, LEASES, PODS, STREAM_AUTOSCALERS, Resource
 from testbed.free_port import free_port

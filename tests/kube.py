@@ -8,7 +8,7 @@ from typing import Any
 
 from gesscale.common.errors import Problem
 from gesscale.common.http_client import HttpClient
-from gesscale.kubernetes.api.faults import ApiError, Call, from_answer
+from gesscale.kubernetes.api.errors import ApiError, Call, error_of_response
 from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS
 from gesscale.kubernetes.api.watching import View
 from gesscale.kubernetes.controller.latencies import LatencyMaps
@@ -30,7 +30,9 @@ EPOCH_S = 1_700_000_000.0
 
 
 def refused(status: int, verb: str = "patch") -> ApiError:
-    return from_answer(Call(verb=verb, resource=STREAM_AUTOSCALERS, name="op"), status, "", f"refused with {status}")
+    return error_of_response(
+        Call(verb=verb, resource=STREAM_AUTOSCALERS, name="op"), status, "", f"refused with {status}"
+    )
 
 
 @dataclass
@@ -40,7 +42,7 @@ class FakeApi:
     served: dict[str, dict[str, Any]] = field(default_factory=dict)
     seen: dict[str, dict[str, Any]] = field(default_factory=dict)
     patches: list[dict[str, Any]] = field(default_factory=list)
-    faults: list[Exception] = field(default_factory=list)
+    errors: list[Exception] = field(default_factory=list)
     meanwhile: Callable[[], None] | None = None
     version: int = 100
 
@@ -86,8 +88,8 @@ class FakeApi:
 
     def patch(self, resource, name, body, *, namespace, subresource, dry_run):
         assert (resource, subresource) == (STREAM_AUTOSCALERS, "status")
-        if self.faults:
-            raise self.faults.pop(0)
+        if self.errors:
+            raise self.errors.pop(0)
         if self.meanwhile is not None:
             act, self.meanwhile = self.meanwhile, None
             act()

@@ -43,7 +43,7 @@ def read_resources(
         If the API server refuses.
     """
     from gesscale.kubernetes.api.credentials import connect
-    from gesscale.kubernetes.api.faults import ApiError
+    from gesscale.kubernetes.api.errors import ApiError
     from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS
 
     connection = connect(kubeconfig, context)

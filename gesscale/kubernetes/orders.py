@@ -7,7 +7,7 @@ from typing import Any
 
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.api.connection import Connection
-from gesscale.kubernetes.api.faults import ApiError
+from gesscale.kubernetes.api.errors import ApiError
 from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS
 from gesscale.kubernetes.resource.autoscaler import SINGULAR, StreamAutoscaler
 from gesscale.kubernetes.resource.order import OrderStatus, order_of, past_orders
@@ -19,7 +19,7 @@ from gesscale.wire import Strategy, group_of, text_of
 
 Document = Mapping[str, Any]
 _TRIES = 3
-_MOST_DIGITS = 100
+_MAX_DIGITS = 100
 
 
 class Documents:
@@ -106,7 +106,7 @@ def _uid(document: Document) -> str:
 def _version(document: Document) -> int:
     """Return a resourceVersion as a number, which orders the versions of one object (KEP-5504)."""
     text = text_of(group_of(document, "metadata"), "resourceVersion")
-    return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else -1
+    return int(text) if text.isdecimal() and len(text) <= _MAX_DIGITS else -1
 
 
 class OrderWriter:

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from thoroughness import examples
 
-from gesscale.kubernetes.api.faults import ApiError, Call, from_answer
+from gesscale.kubernetes.api.errors import ApiError, Call, error_of_response
 from gesscale.kubernetes.api.lease import Elector
 from gesscale.kubernetes.api.resources import LEASES
 
@@ -100,17 +100,17 @@ class Server:
 
     def create(self, spec: dict[str, Any]) -> dict[str, Any]:
         if self.lease is not None:
-            raise from_answer(CALL, 409, "AlreadyExists", "")
+            raise error_of_response(CALL, 409, "AlreadyExists", "")
         version = str(next(self._version))
         self.lease = {"metadata": {"name": "l", "uid": version, "resourceVersion": version}, "spec": dict(spec)}
         return self.lease
 
     def replace(self, lease: dict[str, Any]) -> dict[str, Any]:
         if self.lease is None:
-            raise from_answer(CALL, 404, "NotFound", "")
+            raise error_of_response(CALL, 404, "NotFound", "")
         wanted, is_now = lease["metadata"], self.lease["metadata"]
         if (wanted["uid"], wanted["resourceVersion"]) != (is_now["uid"], is_now["resourceVersion"]):
-            raise from_answer(CALL, 409, "Conflict", "")
+            raise error_of_response(CALL, 409, "Conflict", "")
         metadata = {**is_now, "resourceVersion": str(next(self._version))}
         self.lease = {"metadata": metadata, "spec": dict(lease["spec"])}
         return self.lease
@@ -146,7 +146,7 @@ class Wire:
             raise ApiError("kubernetes-timeout", CALL, reason="Timeout", cause="")
         self.world.pause(self.chance.uniform(0.0, 1.4 if fate == "slow" else 0.1))
         if fate == "refused":
-            raise from_answer(CALL, self.chance.choice((403, 409, 429, 500)), "", "")
+            raise error_of_response(CALL, self.chance.choice((403, 409, 429, 500)), "", "")
         answer = work()
         if fate == "unheard":
             self.world.pause(TIMEOUT_S)

@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from kube import EPOCH_S, FakeApi, FakeCluster, Silent, by_hand, context_of, node, order, pod, refused
 
 from gesscale.errors import ClusterError
-from gesscale.kubernetes.api.faults import ApiError
+from gesscale.kubernetes.api.errors import ApiError
 from gesscale.kubernetes.controller.status_reporter import StatusReporter
 from gesscale.kubernetes.controller.workflow_controller import WorkflowController
 from gesscale.kubernetes.orders import Documents, OrderWriter
@@ -130,7 +130,7 @@ class Orders(RuleBasedStateMachine):
 
     @rule(status=st.sampled_from([403, 409, 500]))
     def refuse(self, status):
-        self.api.faults = [refused(status)]
+        self.api.errors = [refused(status)]
 
     def age(self):
         self.world.stale_since_s = {"pods": self.world.at_s - 60.0} if self.stale else {}

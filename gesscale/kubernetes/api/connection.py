@@ -21,11 +21,11 @@ from urllib3.exceptions import ReadTimeoutError
 
 from gesscale.common.errors import Problem
 from gesscale.common.logs import log_problem
-from gesscale.kubernetes.api.faults import ApiError, Call, broken_answer, faults_raised, from_answer
+from gesscale.kubernetes.api.errors import ApiError, Call, convert_errors, error_of_response, invalid_response
 from gesscale.kubernetes.api.resources import CONFIG_MAPS, Resource
 
-ANSWER_MAX_BYTES = 64 << 20
-FAULT_MAX_BYTES = 64 << 10
+MAX_RESPONSE_BYTES = 64 << 20
+MAX_ERROR_BYTES = 64 << 10
 _CHUNK_BYTES = 64 << 10
 
 
@@ -54,17 +54,17 @@ class ResponseLines:
     def __iter__(self) -> Iterator[bytes]:
         rest = bytearray()
         try:
-            with faults_raised(self._call):
+            with convert_errors(self._call):
                 while chunk := self._response.read1(_CHUNK_BYTES):
                     *lines, tail = (bytes(rest) + chunk).split(b"\n")
                     rest = bytearray(tail)
-                    if len(rest) > ANSWER_MAX_BYTES:
-                        raise broken_answer(self._call, f"a line of more than {ANSWER_MAX_BYTES} bytes")
+                    if len(rest) > MAX_RESPONSE_BYTES:
+                        raise invalid_response(self._call, f"a line of more than {MAX_RESPONSE_BYTES} bytes")
                     yield from filter(None, lines)
         finally:
             self.close()
         if rest:
-            raise broken_answer(self._call, f"an incomplete line: {bytes(rest[-60:])!r}")
+            raise invalid_response(self._call, f"an incomplete line: {bytes(rest[-60:])!r}")
 
     def interrupt(self) -> None:
         """Wake the thread that reads, from any thread."""
@@ -282,15 +282,15 @@ class Connection:
             call, query=query or {}, body=body, content_type=content_type, timeout_s=(limit_s, limit_s)
         )
         try:
-            with faults_raised(call):
-                text = read_whole(response, ANSWER_MAX_BYTES, until_s)
+            with convert_errors(call):
+                text = read_whole(response, MAX_RESPONSE_BYTES, until_s)
                 answer = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise broken_answer(call, error) from None
+            raise invalid_response(call, error) from None
         finally:
             response.release_conn()
         if not isinstance(answer, dict):
-            raise broken_answer(call, type(answer).__name__)
+            raise invalid_response(call, type(answer).__name__)
         return answer
 
     def _open(
@@ -306,7 +306,7 @@ class Connection:
         try:
             response = self._request(call, query, timeout_s, body, content_type)
         except ApiError as error:
-            self._count(call, error.word, error.problem if error.lacks_right else None)
+            self._count(call, error.status_word, error.problem if error.lacks_right else None)
             raise
         self._count(call, str(response.status))
         return response
@@ -323,7 +323,7 @@ class Connection:
         if body is not None:
             headers["Content-Type"] = content_type
         in_collection = call.verb in {"create", "list", "watch"}
-        with faults_raised(call):
+        with convert_errors(call):
             request = self._client.param_serialize(
                 _METHODS[call.verb],
                 call.resource.path(
@@ -338,10 +338,10 @@ class Connection:
             if 200 <= response.status <= 299:
                 return response
             try:
-                text = read_whole(response, FAULT_MAX_BYTES, time.monotonic() + timeout_s[0])
+                text = read_whole(response, MAX_ERROR_BYTES, time.monotonic() + timeout_s[0])
             finally:
                 response.release_conn()
-        raise from_answer(call, response.status, response.reason or "", text, dict(response.headers))
+        raise error_of_response(call, response.status, response.reason or "", text, dict(response.headers))
 
     def _count(self, call: Call, word: str, missing: Problem | None = None) -> None:
         right = call.verb, call.target

@@ -21,7 +21,7 @@ from uuid import uuid4
 
 from gesscale.common.logs import log_problem
 from gesscale.kubernetes.api.connection import Connection, Object
-from gesscale.kubernetes.api.faults import ApiError
+from gesscale.kubernetes.api.errors import ApiError
 from gesscale.kubernetes.api.resources import EVENTS, STREAM_AUTOSCALERS
 from gesscale.wire import group_of, text_of
 
@@ -126,7 +126,7 @@ class Events:
         try:
             self._writer.patch(EVENTS, series.name, body, namespace=namespace)
         except ApiError as error:
-            if error.absent:
+            if error.not_found:
                 return False
             raise
         return True

@@ -30,7 +30,7 @@ from uuid import uuid4
 from gesscale.common.errors import Problem
 from gesscale.errors import InputError
 from gesscale.kubernetes.api.connection import Connection, Object
-from gesscale.kubernetes.api.faults import ApiError
+from gesscale.kubernetes.api.errors import ApiError
 from gesscale.kubernetes.api.resources import LEASES
 
 LEASE_NAME = "gesscale-controller"
@@ -81,7 +81,7 @@ class LeaseLock:
         try:
             return self.connection.get(LEASES, self.name, namespace=self.namespace, timeout_s=self.timeout_s)
         except ApiError as error:
-            if error.absent:
+            if error.not_found:
                 return None
             raise
 

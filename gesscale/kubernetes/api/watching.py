@@ -27,10 +27,10 @@ from typing import Any, Generic, TypeVar
 from gesscale.common.errors import Problem
 from gesscale.common.logs import log_problem
 from gesscale.kubernetes.api.connection import Connection, Lines
-from gesscale.kubernetes.api.faults import ApiError, Call, broken_answer, from_answer
+from gesscale.kubernetes.api.errors import ApiError, Call, error_of_response, invalid_response
 from gesscale.kubernetes.api.resources import Resource
 
-MOST_DOUBLINGS = 32
+MAX_DOUBLINGS = 32
 
 
 @dataclass(slots=True, kw_only=True)
@@ -42,25 +42,25 @@ class Backoff:
     first_s: float = 0.5
     longest_s: float = 60.0
     #: Failures since the last success.
-    faults: int = field(default=0, init=False)
+    failures: int = field(default=0, init=False)
 
-    def after_fault_s(self, retry_after_s: float | None = None) -> float:
+    def next_wait_s(self, retry_after_s: float | None = None) -> float:
         """Return how long to wait after one more failure; at least the server's Retry-After.
 
         Examples
         --------
         >>> backoff = Backoff(random=lambda: 0.0, first_s=1.0, longest_s=5.0)
-        >>> [backoff.after_fault_s() for _ in range(5)], backoff.after_fault_s(retry_after_s=7)
+        >>> [backoff.next_wait_s() for _ in range(5)], backoff.next_wait_s(retry_after_s=7)
         ([0.5, 1.0, 2.0, 2.5, 2.5], 9.5)
         """
-        whole_s = min(self.first_s * 2.0 ** min(self.faults, MOST_DOUBLINGS), self.longest_s)
-        self.faults += 1
+        whole_s = min(self.first_s * 2.0 ** min(self.failures, MAX_DOUBLINGS), self.longest_s)
+        self.failures += 1
         drawn_s = whole_s * (0.5 + 0.5 * self.random())
         return drawn_s if retry_after_s is None else drawn_s + retry_after_s
 
     def succeeded(self) -> None:
         """Reset the backoff."""
-        self.faults = 0
+        self.failures = 0
 
 
 T = TypeVar("T")
@@ -199,7 +199,7 @@ class Cache(Generic[T]):
             since_s = self._view.stale_since_s
             self._update(stale_since_s=self._contact_s if since_s is None else since_s, problem=problem)
         self._on_change()
-        return self._backoff.after_fault_s(retry_after_s)
+        return self._backoff.next_wait_s(retry_after_s)
 
     def _list(self) -> None:
         objects: dict[str, T] = {}
@@ -252,7 +252,7 @@ class Cache(Generic[T]):
             kind, item = event["type"], event["object"]
             version = "" if kind == "ERROR" else str(item["metadata"]["resourceVersion"])
         except (ValueError, KeyError, TypeError, RecursionError):
-            raise broken_answer(self._call, f"the line {line[:60]!r}") from None
+            raise invalid_response(self._call, f"the line {line[:60]!r}") from None
         if kind == "ERROR":
             raise _error_of(self._call, item)
         with self._lock:
@@ -270,7 +270,7 @@ class Cache(Generic[T]):
         try:
             key = _key(item)
         except (KeyError, TypeError):
-            raise broken_answer(self._call, f"the object {str(item)[:60]!r}") from None
+            raise invalid_response(self._call, f"the object {str(item)[:60]!r}") from None
         try:
             kept = self._keep(item)
         except Exception as error:  # noqa: BLE001  # one object that cannot be read must not hide the others
@@ -312,5 +312,5 @@ def _error_of(call: Call, status: object) -> ApiError:
     """Return the error that an ERROR event contains."""
     code = status.get("code") if isinstance(status, Mapping) else None
     if not isinstance(code, int):
-        return broken_answer(call, f"the error event {str(status)[:60]!r}")
-    return from_answer(call, code, "", json.dumps(status))
+        return invalid_response(call, f"the error event {str(status)[:60]!r}")
+    return error_of_response(call, code, "", json.dumps(status))

@@ -12,7 +12,7 @@ from gesscale.common.http_client import HttpClient
 from gesscale.common.shell import command_line
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.api.connection import Connection
-from gesscale.kubernetes.api.faults import ApiError
+from gesscale.kubernetes.api.errors import ApiError
 from gesscale.kubernetes.api.resources import CONFIG_MAPS
 from gesscale.kubernetes.resource.spec_groups import ConfigMapSpec, LatencyMapSpec
 from gesscale.monitor.latencies import (

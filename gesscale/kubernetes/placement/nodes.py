@@ -17,7 +17,7 @@ _QUANTITY = re.compile(r"(\d+\.?\d*|\.\d+)(?:([eE][+-]?\d{1,2})|([KMGTPE]i)|([nu
 _BINARY = {f"{letter}i": Decimal(1024) ** power for power, letter in enumerate("KMGTPE", start=1)}
 _DECIMAL = {letter: Decimal(1000) ** power for power, letter in enumerate("num kMGTPE", start=-3)}
 _MIB = 1 << 20
-_MOST_CHARACTERS, _MOST_BITS = 64, 200
+_MAX_CHARACTERS, _MAX_BITS = 64, 200
 
 
 def parse_quantity(value: object) -> Decimal:
@@ -28,9 +28,9 @@ def parse_quantity(value: object) -> Decimal:
     InvalidValueError
         It is no quantity.
     """
-    is_long = isinstance(value, int) and value.bit_length() > _MOST_BITS
+    is_long = isinstance(value, int) and value.bit_length() > _MAX_BITS
     text = truncated_repr(value) if is_long or not isinstance(value, str | int | float | Decimal) else str(value)
-    found = None if isinstance(value, bool) or len(text) > _MOST_CHARACTERS else _parse(text)
+    found = None if isinstance(value, bool) or len(text) > _MAX_CHARACTERS else _parse(text)
     if found is None:
         raise InvalidValueError("quantity-invalid", got=value)
     return found

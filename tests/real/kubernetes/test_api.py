@@ -16,8 +16,8 @@ from stopped_api import stopped_api_server
 from waiting import until
 
 from gesscale.kubernetes.api.connection import Connection
+from gesscale.kubernetes.api.errors import ApiError
 from gesscale.kubernetes.api.events import EventDraft, Events, EventType, Incident
-from gesscale.kubernetes.api.faults import ApiError
 from gesscale.kubernetes.api.lease import ElectionTimes, Elector, LeaseLock, new_identity
 from gesscale.kubernetes.api.resources import CONFIG_MAPS, EVENTS, LEASES, NODES, PODS, STREAM_AUTOSCALERS, Resource
 from gesscale.kubernetes.api.watching import Cache, Timing

@@ -11,8 +11,8 @@ from controlled_world import until
 from ordered_application import Application
 from ordered_application import until as until_seen
 
+from gesscale.kubernetes.api.errors import ApiError
 from gesscale.kubernetes.api.events import REFRESH_S, EventDraft, Events, EventType, Incident
-from gesscale.kubernetes.api.faults import ApiError
 from gesscale.kubernetes.api.resources import CONFIG_MAPS
 from testbed.kubernetes.images import HOST
 from testbed.kubernetes.kubectl import FEW_RIGHTS_SETTINGS, create_namespace, driver_account

@@ -10,7 +10,7 @@ import pytest
 from scripted_api import SETTLE_S, ApiServer, as_json, connection_to, scripted_api, stream
 
 from gesscale.common.http_client import UNRESTRICTED_CLIENT, FetchError
-from gesscale.kubernetes.api.faults import ApiError
+from gesscale.kubernetes.api.errors import ApiError
 from gesscale.kubernetes.api.resources import PODS
 from testbed.chaos.proxies import FaultyProxy, ProxyFault
 

@@ -5,7 +5,7 @@ from refusals import logged_codes, refused
 from scripted_api import SETTLE_S, as_json, as_text, connection_to, refusal
 
 from gesscale.errors import ClusterError
-from gesscale.kubernetes.api.faults import ApiError
+from gesscale.kubernetes.api.errors import ApiError
 from gesscale.kubernetes.api.resources import CONFIG_MAPS, NODES, PODS, STREAM_AUTOSCALERS
 
 POD = {"metadata": {"name": "driver", "namespace": "streams", "resourceVersion": "7"}}
@@ -51,7 +51,7 @@ def test_lists_come_in_pages(server, connection):
         (400, "BadRequest", set(), "kubernetes-request-invalid"),
         (401, "Unauthorized", set(), "kubernetes-unauthorized"),
         (403, "Forbidden", set(), "kubernetes-forbidden"),
-        (404, "NotFound", {"absent"}, "kubernetes-not-found"),
+        (404, "NotFound", {"not_found"}, "kubernetes-not-found"),
         (409, "Conflict", {"conflict", "transient"}, "kubernetes-conflict"),
         (410, "Expired", {"expired", "transient"}, "kubernetes-version-expired"),
         (422, "Invalid", set(), "kubernetes-request-invalid"),
@@ -66,8 +66,8 @@ def test_each_status_has_a_code_and_the_request(server, connection, status, reas
     with refused(code, ClusterError, status=status, cause="because", request=request) as caught:
         connection.patch(STREAM_AUTOSCALERS, "taxi", {}, namespace="streams", subresource="status")
     error = caught.value
-    assert (error.status, error.reason, error.word) == (status, reason, str(status))
-    names = ("absent", "conflict", "expired", "transient")
+    assert (error.status, error.reason, error.status_word) == (status, reason, str(status))
+    names = ("not_found", "conflict", "expired", "transient")
     assert {name for name in names if getattr(error, name)} == traits
 
 

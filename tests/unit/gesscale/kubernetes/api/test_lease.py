@@ -7,7 +7,7 @@ from refusals import refused
 from scripted_api import as_json, refusal
 
 from gesscale.errors import InputError
-from gesscale.kubernetes.api.faults import ApiError, Call, from_answer
+from gesscale.kubernetes.api.errors import ApiError, Call, error_of_response
 from gesscale.kubernetes.api.lease import ElectionTimes, Elector, LeaseLock
 from gesscale.kubernetes.api.resources import LEASES
 
@@ -61,7 +61,7 @@ def fault(status, reason="x"):
     call = Call(verb="update", resource=LEASES, name="l")
     if not status:
         return ApiError("kubernetes-timeout", call, reason=reason, cause="")
-    return from_answer(call, status, reason, "")
+    return error_of_response(call, status, reason, "")
 
 
 class Candidate(Elector):

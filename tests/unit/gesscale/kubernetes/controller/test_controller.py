@@ -9,7 +9,7 @@ import pytest
 from kube import FakeApi, by_hand, order
 from scripted_api import SETTLE_S, as_json, connection_to, refusal, scripted_api
 
-from gesscale.kubernetes.api.faults import ApiError
+from gesscale.kubernetes.api.errors import ApiError
 from gesscale.kubernetes.api.lease import ElectionTimes, steady_now_s
 from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS
 from gesscale.kubernetes.controller.controller import Controller, ControllerOptions

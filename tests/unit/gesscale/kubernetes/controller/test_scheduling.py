@@ -117,7 +117,7 @@ def test_a_driver_without_executors_is_stepped_early(scene):
 
 
 def test_a_failed_step_is_counted_and_retried(scene, caplog):
-    scene.api.faults = [refused(500)] * 2
+    scene.api.errors = [refused(500)] * 2
     scene.advance()
     assert "kubernetes-request-failed" in logged_codes(caplog.text)
     assert any('result="failed"' in each or 'outcome="failed"' in each for each in scene.page())

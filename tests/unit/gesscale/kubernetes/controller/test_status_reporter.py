@@ -84,7 +84,7 @@ def test_after_leadership_is_lost_nothing_is_reported(scene):
 def test_a_failed_report_does_not_prevent_the_others():
     scene = Scene("op", "other")
     step = scene.step()
-    scene.api.faults = [refused(500)]
+    scene.api.errors = [refused(500)]
     with refused_with("kubernetes-request-failed", ClusterError, status=500):
         scene.report(step)
     assert "replicas" not in scene.api.status("op")

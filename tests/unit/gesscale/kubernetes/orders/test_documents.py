@@ -46,10 +46,10 @@ def test_after_a_conflict_the_change_is_made_on_the_newest_version(api, document
 
 
 def test_it_is_tried_three_times(api, documents):
-    api.faults = [refused(409)] * 3
+    api.errors = [refused(409)] * 3
     with refused_with("kubernetes-conflict", ClusterError):
         documents.change_status(OP, lambda _: {"replicas": 2})
-    assert api.faults == []
+    assert api.errors == []
     assert api.patches == []
 
 

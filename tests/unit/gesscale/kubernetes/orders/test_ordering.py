@@ -47,7 +47,7 @@ def test_ended_leadership_orders_nothing_even_if_regained(api, leads):
 
 def test_leadership_lost_between_two_tries_orders_nothing(api):
     terms = iter([1, None])
-    api.faults = [refused(409)]
+    api.errors = [refused(409)]
     with refused_with("leadership-lost", ClusterError):
         write(api, order_writer_of(api, lambda: next(terms)), "a")
     assert api.status() == {}

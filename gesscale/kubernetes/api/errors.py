@@ -102,7 +102,7 @@ class ApiError(ClusterError):
         return self.status == 410
 
     @property
-    def absent(self) -> bool:
+    def not_found(self) -> bool:
         """Whether the object or its kind does not exist."""
         return self.status == 404
 
@@ -122,20 +122,20 @@ class ApiError(ClusterError):
         return self.status in {0, 408, 409, 410, 429} or self.status >= 500
 
     @property
-    def word(self) -> str:
+    def status_word(self) -> str:
         """The error in one word, for counters: the HTTP status, or the reason if there was no answer."""
         return str(self.status) if self.status else self.reason
 
 
 @contextmanager
-def faults_raised(call: Call) -> Iterator[None]:
+def convert_errors(call: Call) -> Iterator[None]:
     """Convert errors of the ``kubernetes`` package and of urllib3 to `ApiError`."""
     try:
         yield
     except ApiException as error:
         if not error.status:  # how the package wraps a refusal of TLS
             raise _from_transport(call, SSLError(error.reason)) from None
-        raise from_answer(call, error.status, error.reason or "", error.body or "", error.headers or {}) from None
+        raise error_of_response(call, error.status, error.reason or "", error.body or "", error.headers or {}) from None
     except (HTTPError, OSError) as error:
         raise _from_transport(call, error) from None
     except ConfigException as error:
@@ -144,7 +144,7 @@ def faults_raised(call: Call) -> Iterator[None]:
         ) from None
 
 
-def from_answer(
+def error_of_response(
     call: Call, status: int, phrase: str, body: str | bytes, headers: Mapping[str, str] | None = None
 ) -> ApiError:
     """Return the error for an answer of the API server whose status is not 2xx."""
@@ -190,7 +190,7 @@ def _from_transport(call: Call, error: Exception) -> ApiError:
     return ApiError(code, call, reason=reason, cause=_line(error))
 
 
-def broken_answer(call: Call, got: object) -> ApiError:
+def invalid_response(call: Call, got: object) -> ApiError:
     """Return the error for an answer that is not JSON of the API."""
     return ApiError("kubernetes-answer-invalid", call, reason="BrokenAnswer", request=call.text, got=_line(got))
 
