@@ -107,7 +107,7 @@ class CachedLatencies(ABC):
         Raises
         ------
         LatencyMapError
-            If the survey is no valid map.
+            If the survey is not a valid map.
         GesscaleError
             If the map is unsuitable.
         """
@@ -226,7 +226,7 @@ class FileLatencies(TextLatencies):
         Raises
         ------
         LatencyMapError
-            If it cannot be read, or is no valid map.
+            If it cannot be read, or is not a valid map.
         GesscaleError
             If the map is unsuitable.
         """

@@ -176,7 +176,7 @@ def read_base_template(location: str) -> dict[str, Any]:
     Raises
     ------
     InputError
-        If it cannot be read here, or is no mapping.
+        If it cannot be read here, or is not a mapping.
     """
     if not location:
         return {}

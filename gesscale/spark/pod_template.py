@@ -43,7 +43,7 @@ def executor_template(
     Raises
     ------
     InputError
-        If the template is no pod, or the name is no valid label.
+        If the template is not a pod, or the name is not a valid label.
     """
     if not _LABEL_VALUE.fullmatch(autoscaler):
         raise InputError("autoscaler-name-invalid", got=autoscaler)

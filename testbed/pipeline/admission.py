@@ -25,7 +25,7 @@ _LOG = logging.getLogger(__name__)
 _MAX_AGE_S = 0.2
 _TIMEOUT_S = 1.0
 _MAX_BYTES = 1_000_000
-#: The speed of a replica is the best of its last batches, once there are enough: a cold executor is no slow node.
+#: The speed of a replica is the best of its last batches, once there are enough: a cold executor is not a slow node.
 _MAX_BATCHES, _MIN_BATCHES = 4, 3
 
 

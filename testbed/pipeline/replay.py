@@ -57,7 +57,7 @@ def open_rides(folder: str) -> RideStore:
     Raises
     ------
     InputError
-        If it is no such folder.
+        If it is not such a folder.
     """
     paths = sorted(str(path) for path in Path(folder).glob("*.parquet"))
     if not paths:

@@ -90,7 +90,7 @@ def verify_sink(output_dir: Path, expected_rows: int) -> SinkCount:
     Raises
     ------
     InputError
-        If the folder is no file sink, its log is invalid, or a committed file is missing.
+        If the folder is not a file sink, its log is invalid, or a committed file is missing.
     """
     committed_files(output_dir)
     tables = FileSink(output_dir, ("ride", "copy")).read()
