@@ -146,7 +146,7 @@ def write_report(
     write_records(day.records, folder)
     draw(day.records, title, folder / "figure.png")
     rows = {"produced": day.produced, "broken": day.broken, "handed_on": day.handed_on, "in_sink": day.sink}
-    promises = {check.promise: check.kept for check in checks}
+    promises = [{"promise": check.promise, "kept": check.kept, "detail": check.detail} for check in checks]
     summary = {"apiVersion": API_VERSION, "rows": rows, "operators": figures, "promises": promises, **more}
     (folder / "summary.json").write_text(json.dumps(as_document(summary), indent=2) + "\n")
     only = len(day.records) == 1
