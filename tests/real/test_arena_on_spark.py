@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyspark
 import pytest
+from refusals import error_in_json
 
 pytestmark = pytest.mark.real
 
@@ -25,7 +26,7 @@ def dies(workflow, rules):
 
 
 def arena(*words):
-    """Run ``gesscale arena run``; give its exit code, document, what it said, and its process."""
+    """Run ``gesscale arena run``; return its exit code, document, stderr, and process."""
     program = "from gesscale.cli.start import main; main()"
     process = subprocess.Popen(
         [sys.executable, "-c", program, "arena", "run", "--output", "json", *map(str, words)],
@@ -35,10 +36,10 @@ def arena(*words):
         start_new_session=True,
     )
     try:
-        out, said = process.communicate(timeout=600)
+        out, stderr = process.communicate(timeout=600)
     finally:
         process.kill()
-    return process.returncode, json.loads(out or "null"), said, process.pid
+    return process.returncode, json.loads(out or "null"), stderr, process.pid
 
 
 def alive_in_session(leader):
@@ -83,31 +84,26 @@ def _tidy():
 @pytest.mark.usefixtures("_tidy")
 @pytest.mark.parametrize("master", ["local[2]", "local-cluster[2,1,1024]"])
 def test_a_cluster_gives_what_one_process_gives(asked, tmp_path, master):
-    code, document, said, leader = arena(*asked, "--spark", master, "--results", tmp_path / "r")
-    assert code == 1, said  # one policy has lost all its runs
+    code, document, stderr, leader = arena(*asked, "--spark", master, "--results", tmp_path / "r")
+    assert code == 1, stderr  # one policy has lost all its runs
     _, expected, _, _ = arena(*asked, "--jobs", 2)
     deaths = [run for run in document["runs"] if run["policy"].endswith("dies")]
-    assert {run["lost"] for run in deaths} == {"its task failed on Spark: Python worker exited unexpectedly (crashed)."}
+    assert {run["lost_code"] for run in deaths} == {"spark-task-failed"}
+    assert all("Python worker exited unexpectedly" in run["lost"] for run in deaths)
     assert [run for run in document["runs"] if not run["lost"]] == [run for run in expected["runs"] if not run["lost"]]
     assert len(document["runs"]) == len(expected["runs"]) == 6
-    assert "WARN" not in said
+    assert "WARN" not in stderr
     assert_nothing_is_left(leader)
 
 
 @pytest.mark.parametrize(
-    ("master", "reason"),
-    [
-        ("spark://127.0.0.1:1", "expected a master that listens, got 127.0.0.1:1: "),
-        (
-            "sparc://127.0.0.1",
-            "Spark cannot start there: Master must either be yarn or start with spark, k8s, or local",
-        ),
-    ],
+    ("master", "error_code"),
+    [("spark://127.0.0.1:1", "spark-master-unreachable"), ("sparc://127.0.0.1", "spark-start-failed")],
 )
-def test_a_wrong_master_is_one_line(asked, master, reason):
-    code, document, said, leader = arena(*asked, "--spark", master)
+def test_a_wrong_master_is_one_error(asked, master, error_code):
+    code, document, stderr, leader = arena(*asked, "--spark", master)
     assert code == 2
     assert document is None
-    assert said.startswith(f"error: --spark {master}: {reason}")
-    assert said.count("\n") == 1
+    assert error_in_json(stderr)["code"] == error_code
+    assert stderr.count("\n") == 1
     assert_nothing_is_left(leader)
