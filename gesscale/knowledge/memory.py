@@ -2,17 +2,16 @@
 
 import math
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from itertools import count, islice
-from typing import Any, TypeVar
+from itertools import count
+from typing import Any
 
 from gesscale.errors import InputError, KnowledgeError
-from gesscale.model.decision import Decision, ModelSummary
-from gesscale.model.document import as_document, decision_document
+from gesscale.model.decision import Decision
 from gesscale.model.order import Order
 from gesscale.ports import Knowledge
-from perfmodel import Model, Reading
+from perfmodel import Reading
 
 #: Relative change of a parameter that makes a new version of a model; smaller changes are noise.
 PARAMETER_TOLERANCE = 0.01
@@ -74,25 +73,15 @@ def _moved(before: float | None, after: float | None) -> bool:
     return abs(after - before) > PARAMETER_TOLERANCE * max(abs(before), abs(after))
 
 
-T = TypeVar("T")
-
-
 class MemoryKnowledge:
-    """A `gesscale.ports.KnowledgeStore` without a file.
-
-    Decisions become documents when they are requested: simulations make many and request few.
-    """
+    """A `gesscale.ports.KnowledgeStore` without a file, and without a history of decisions and models."""
 
     def __init__(self, limits: KnowledgeLimits | None = None, known: Knowledge | None = None) -> None:
         self._limits = limits or KnowledgeLimits()
         # By operator, newest first: a full deque forgets at its other end.
         self._readings: dict[str, _Readings] = {}
-        self._models: dict[str, deque[tuple[int, dict[str, Any]]]] = {}
-        self._newest_model: dict[str, Model] = {}
-        self._decisions: dict[str, deque[tuple[int, Decision]]] = {}
         self._orders: dict[str, tuple[Order, ...]] = {}
         self._memos: dict[str, tuple[float, str]] = {}
-        self._numbers = count()
         if known is not None:
             self._load(known)
 
@@ -111,18 +100,14 @@ class MemoryKnowledge:
         )
 
     def remember(self, decision: Decision) -> None:
-        """Keep a decision and all it brought."""
-        name, limits = decision.operator, self._limits
+        """Keep what later steps need of a decision."""
+        name = decision.operator
         for reading in decision.analysis.evidence:
             self.remember_reading(name, reading)
-        if decision.analysis.model is not None:
-            self._remember_model(name, decision.analysis.model, decision.at_s)
         if decision.analysis.memo is not None:
             self.remember_memo(name, decision.at_s, decision.analysis.memo)
         if (order := order_of(decision)) is not None:
             self.remember_order(name, order)
-        decisions = self._decisions.setdefault(name, deque(maxlen=limits.decisions_per_operator))
-        decisions.appendleft((next(self._numbers), decision))
 
     def _load(self, known: Knowledge) -> None:
         for name in operators_of(known):
@@ -161,28 +146,6 @@ class MemoryKnowledge:
             raise unknown_order(operator, order)
         self._orders[operator] = tuple(order if known.at_s == order.at_s else known for known in kept)
 
-    def decisions(self, operator: str | None = None, limit: int = 20) -> tuple[dict[str, Any], ...]:
-        """Return the last decisions as documents, the newest first."""
-        return tuple(decision_document(each) for each in _newest(self._decisions, operator, limit))
-
-    def models(self, operator: str | None = None, limit: int = 20) -> tuple[dict[str, Any], ...]:
-        """Return the last model versions as documents, the newest first."""
-        return tuple(_newest(self._models, operator, limit))
-
-    def _remember_model(self, name: str, model: Model, at_s: float) -> None:
-        known, self._newest_model[name] = self._newest_model.get(name), model
-        if known is not None and _version_key(known) == _version_key(model):
-            return
-        models = self._models.setdefault(name, deque(maxlen=self._limits.models_per_operator))
-        document = as_document(ModelSummary.of(model))
-        if is_new_version(models[0][1] if models else None, document):
-            models.appendleft((next(self._numbers), {"at_s": at_s, "operator": name, **document}))
-
-
-def _version_key(model: Model) -> tuple[object, ...]:
-    """Return the values whose change makes a new version, see `is_new_version`."""
-    return model.law, model.parameters, model.fitted, model.calibrated, model.drift
-
 
 class _Readings:
     """Bounded readings of an operator, saturated and other ones separately; returning all of them is cheap."""
@@ -204,9 +167,3 @@ class _Readings:
     def until(self, now_s: float) -> tuple[Reading, ...]:
         """Return the readings up to an instant, newest first."""
         return tuple(reading for reading in reversed(self._kept.values()) if reading.at_s <= now_s)
-
-
-def _newest(kept: Mapping[str, Iterable[tuple[int, T]]], operator: str | None, limit: int) -> list[T]:
-    found = [entry for name, entries in kept.items() if operator in {None, name} for entry in entries]
-    found.sort(key=lambda entry: entry[0], reverse=True)
-    return [kept for _, kept in islice(found, limit)]

@@ -6,7 +6,6 @@ import math
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from threading import RLock
@@ -183,11 +182,11 @@ class SqliteKnowledge(_KnowledgeFile):
         super().__init__(path, open_for_writing(path, now_s))
         self._limits = limits or KnowledgeLimits()
         self._now_s = now_s
-        self._memory = self._empty()
+        self._memory = MemoryKnowledge(self._limits)
         try:
             self._load(self._memory, *_Kind)
         except CorruptFileError as error:
-            self._memory = self._empty()
+            self._memory = MemoryKnowledge(self._limits)
             self._start_again(error)
 
     def recall(self, now_s: float) -> Knowledge:
@@ -237,9 +236,6 @@ class SqliteKnowledge(_KnowledgeFile):
         with self._lock:
             self._write(write)
             self._memory.settle(operator, order)
-
-    def _empty(self) -> MemoryKnowledge:
-        return MemoryKnowledge(replace(self._limits, decisions_per_operator=1, models_per_operator=1))
 
     def _limit(self, kind: _Kind) -> int:
         limits = self._limits

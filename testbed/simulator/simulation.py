@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gesscale.knowledge.memory import KnowledgeLimits, MemoryKnowledge
+from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
 from gesscale.ports import Policy
 from testbed.scoring.sample import Sample
@@ -118,10 +118,7 @@ class SimulatedClock:
         )
 
 
-__all__ = ["Observer", "assemble", "simulate"]
-
 #: Memory of the loop; the observer stores decisions and models.
-_KNOWLEDGE_LIMITS = KnowledgeLimits(decisions_per_operator=1, models_per_operator=1)
 
 
 def simulate(
@@ -173,7 +170,7 @@ def assemble(
         latencies=FixedLatencies(scene.delays),
         policy=policy,
         cluster=cluster,
-        knowledge=MemoryKnowledge(_KNOWLEDGE_LIMITS),
+        knowledge=MemoryKnowledge(),
         acts=True,
         rescale_timeout_s=scene.rescale_timeout_s,
     )

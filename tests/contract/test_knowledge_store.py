@@ -93,6 +93,12 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
             yield opened
 
 
+@pytest.fixture
+def history(tmp_path: Path) -> Iterator[SqliteKnowledge]:
+    with SqliteKnowledge(tmp_path / "k.sqlite", now_s=0, limits=LIMITS) as opened:
+        yield opened
+
+
 def test_evidence_comes_back_whole_newest_first_and_by_operator(store: Store) -> None:
     store.remember(decision(1, evidence=(reading(1),)))
     store.remember(decision(2, evidence=(reading(2), reading(2.5))))
@@ -157,28 +163,28 @@ def test_a_store_begins_with_what_it_is_given_as_it_was() -> None:
     assert store.recall(9).pending("nearest") is None
 
 
-def test_decisions_keep_reasons_numbers_and_losing_candidates(store: Store) -> None:
+def test_decisions_keep_reasons_numbers_and_losing_candidates(history: SqliteKnowledge) -> None:
     made = decision(1, evidence=(reading(1),), model=Calibrated(1900), added=("edge2",))
-    store.remember(made)
-    (kept,) = store.decisions()
+    history.remember(made)
+    (kept,) = history.decisions()
     assert kept == decision_document(made)
     assert kept["plan"]["rejections"] == [{"node": "edge7", "reason": "Farther", "detail": "120 ms"}]
     assert kept["analysis"]["model"]["fitted"] == ["alpha"]
 
 
-def test_decisions_are_newest_first_limited_and_by_operator(store: Store) -> None:
+def test_decisions_are_newest_first_limited_and_by_operator(history: SqliteKnowledge) -> None:
     for at_s, operator in ((1, "clean"), (2, "nearest"), (3, "clean"), (4, "nearest")):
-        store.remember(decision(at_s, operator))
-    assert [item["at_s"] for item in store.decisions()] == [4, 3, 2, 1]
-    assert [item["at_s"] for item in store.decisions(limit=2)] == [4, 3]
-    assert [item["at_s"] for item in store.decisions("clean")] == [3, 1]
-    assert store.decisions("unknown") == ()
+        history.remember(decision(at_s, operator))
+    assert [item["at_s"] for item in history.decisions()] == [4, 3, 2, 1]
+    assert [item["at_s"] for item in history.decisions(limit=2)] == [4, 3]
+    assert [item["at_s"] for item in history.decisions("clean")] == [3, 1]
+    assert history.decisions("unknown") == ()
 
 
-def test_newest_means_remembered_last_even_when_the_clock_stepped_back(store: Store) -> None:
-    store.remember(decision(100))
-    store.remember(decision(50))
-    assert [item["at_s"] for item in store.decisions()] == [50, 100]
+def test_newest_means_remembered_last_even_when_the_clock_stepped_back(history: SqliteKnowledge) -> None:
+    history.remember(decision(100))
+    history.remember(decision(50))
+    assert [item["at_s"] for item in history.decisions()] == [50, 100]
 
 
 @pytest.mark.parametrize(
@@ -194,18 +200,20 @@ def test_newest_means_remembered_last_even_when_the_clock_stepped_back(store: St
         pytest.param(Calibrated(2000, readings_used=9), 1, id="only more readings"),
     ],
 )
-def test_a_model_gets_a_version_when_it_changed_noticeably(store: Store, second: Calibrated, versions: int) -> None:
-    store.remember(decision(1, model=Calibrated(2000)))
-    store.remember(decision(2, model=second))
-    assert len(store.models("nearest")) == versions
+def test_a_noticeable_change_of_a_model_makes_a_version(
+    history: SqliteKnowledge, second: Calibrated, versions: int
+) -> None:
+    history.remember(decision(1, model=Calibrated(2000)))
+    history.remember(decision(2, model=second))
+    assert len(history.models("nearest")) == versions
 
 
-def test_model_versions_are_bounded_and_newest_first(store: Store) -> None:
+def test_model_versions_are_bounded_and_newest_first(history: SqliteKnowledge) -> None:
     for at_s, alpha in ((1, 1000), (2, 2000), (3, 3000)):
-        store.remember(decision(at_s, model=Calibrated(alpha)))
-    assert [(item["at_s"], item["parameters"]["alpha"]) for item in store.models()] == [(3, 3000), (2, 2000)]
-    assert store.models("unknown") == ()
-    assert len(store.models(limit=1)) == 1
+        history.remember(decision(at_s, model=Calibrated(alpha)))
+    assert [(item["at_s"], item["parameters"]["alpha"]) for item in history.models()] == [(3, 3000), (2, 2000)]
+    assert history.models("unknown") == ()
+    assert len(history.models(limit=1)) == 1
 
 
 def test_calm_windows_do_not_push_out_saturated_readings(store: Store) -> None:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 from kubernetes.client import ApiClient, Configuration
 from urllib3 import HTTPResponse
@@ -29,24 +29,8 @@ MAX_ERROR_BYTES = 64 << 10
 _CHUNK_BYTES = 64 << 10
 
 
-class Lines(Protocol):
-    """An open stream of lines, such as those of a watch."""
-
-    def __iter__(self) -> Iterator[bytes]:
-        """Yield whole lines until the server ends the stream; raises `ApiError` if the connection breaks."""
-        ...
-
-    def interrupt(self) -> None:
-        """Wake the thread that waits for the next line; callable from any thread. That one sees an end or an error."""
-        ...
-
-    def close(self) -> None:
-        """Close the connection; only from the thread that reads, or while no thread reads."""
-        ...
-
-
 class ResponseLines:
-    """The lines of a streamed answer."""
+    """The lines of a streamed response, such as a watch; iterating raises `ApiError` if the connection breaks."""
 
     def __init__(self, call: Call, response: HTTPResponse) -> None:
         self._call, self._response = call, response
@@ -250,7 +234,7 @@ class Connection:
         field_selector: str = "",
         lasts_s: float = 300.0,
         silence_s: float = 90.0,
-    ) -> Lines:
+    ) -> ResponseLines:
         """Open a watch with bookmarks."""
         call = Call(verb="watch", resource=resource, namespace=namespace)
         query = {

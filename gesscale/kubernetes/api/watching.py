@@ -26,7 +26,7 @@ from typing import Any, Generic, TypeVar
 
 from gesscale.common.errors import Problem
 from gesscale.common.logs import log_problem
-from gesscale.kubernetes.api.connection import Connection, Lines
+from gesscale.kubernetes.api.connection import Connection, ResponseLines
 from gesscale.kubernetes.api.errors import ApiError, Call, error_of_response, invalid_response
 from gesscale.kubernetes.api.resources import Resource
 
@@ -140,7 +140,7 @@ class Cache(Generic[T]):
         self._lock = threading.Lock()
         self._objects: dict[str, T] = {}
         self._version: str | None = None
-        self._lines: Lines | None = None
+        self._lines: ResponseLines | None = None
         self._thread: threading.Thread | None = None
         self._view: View[T] = View(objects=MappingProxyType({}), problem=Problem("watch-not-started"))
         self._contact_s = timing.now_s()

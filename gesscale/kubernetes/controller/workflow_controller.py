@@ -64,7 +64,7 @@ def _is_lost(status: Mapping[str, Any], *, dropped: bool) -> bool:
 
 
 #: The statuses keep the rest; a controller does not serve past decisions or models.
-_LIMITS = KnowledgeLimits(decisions_per_operator=1, models_per_operator=1, orders_per_operator=1)
+_LIMITS = KnowledgeLimits(orders_per_operator=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

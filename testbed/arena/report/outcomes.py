@@ -61,20 +61,20 @@ class Outcomes:
         """Lost runs."""
         return [result for result in self.results if result.lost]
 
-    def of(self, workload: str, policy: str, variant: str | None = None) -> ResultGroup:
-        """Return a policy's runs on a workload in the order of seeds, by default of the first variant."""
-        name = self.experiment.variant_names[0] if variant is None else variant
+    def of(self, workload: str, policy: str) -> ResultGroup:
+        """Return a policy's runs on a workload in the first variant, in the order of seeds."""
+        name = self.experiment.variant_names[0]
         none = ResultGroup(variant=name, workload=workload, policy=policy, results=())
         return self._groups.get((name, workload, policy), none)
 
-    def mean(self, workload: str, policy: str, metric: str, variant: str | None = None) -> Interval | None:
+    def mean(self, workload: str, policy: str, metric: str) -> Interval | None:
         """Return a metric's mean over the runs that have it, with its interval."""
-        return self.of(workload, policy, variant).interval(metric)
+        return self.of(workload, policy).interval(metric)
 
-    def ratio(self, workload: str, policy: str, metric: str, variant: str | None = None) -> Interval | None:
+    def ratio(self, workload: str, policy: str, metric: str) -> Interval | None:
         """Return the ratio of a policy's mean to the baseline's over the same seeds."""
-        ours = self.of(workload, policy, variant).by_seed(metric)
-        return compare(ours, self.of(workload, self.baseline, variant).by_seed(metric)).ratio
+        ours = self.of(workload, policy).by_seed(metric)
+        return compare(ours, self.of(workload, self.baseline).by_seed(metric)).ratio
 
     def trajectories(self, workload: str) -> Mapping[str, CaseResult]:
         """Return the first run of each policy on a workload that has a trajectory."""

@@ -45,14 +45,9 @@ _ENGINE_DEFAULTS = {
     Engine.SPARK: _EngineDefaults(
         physics="map",
         constants={"service_ms_per_row": 5.0},  # of a Raspberry Pi; the emulated nodes of the fit took a tenth
-        instant={
-            "start_s": 0.0,
-            "start_spread": 0.0,
-            "start_together_s": 0.0,
-            "cold_least_s": 0.0,
-            "cold_most_s": 0.0,
-            "leave_s": 0.0,
-        },
+        instant=dict.fromkeys(
+            ("start_s", "start_spread", "start_together_s", "cold_least_s", "cold_most_s", "leave_s"), 0.0
+        ),
     ),
     Engine.FLINK: _EngineDefaults(
         physics="taxi-nearest", constants={}, instant={"restart_s": 0.0, "restart_spread": 0.0, "cold_share": 0.0}
