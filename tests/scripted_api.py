@@ -1,4 +1,4 @@
-"""A scripted API server on a loopback port: it answers what a test says and remembers what was asked."""
+"""A scripted API server on a loopback port: it gives the answers of a test and records the requests."""
 
 import json
 import threading
@@ -18,7 +18,7 @@ Answer = Callable[[BaseHTTPRequestHandler], None]
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     method: str
     path: str
     query: dict[str, str]
@@ -28,28 +28,28 @@ class Asked:
 
 @dataclass
 class ApiServer:
-    """Answers watches, methods and all else from queues of their own; the last answer of a queue is repeated."""
+    """Answers watches, methods and other requests from separate queues; the last answer of a queue is repeated."""
 
     url: str = ""
-    asked: list[Asked] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
     scripts: dict[str, list[Answer]] = field(default_factory=dict)
     over: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def says(self, *answers: Answer, to: str = "") -> None:
-        """Set the answers to watches, to a method such as POST, or to all else."""
+    def answers(self, *answers: Answer, to: str = "") -> None:
+        """Set the answers to watches, to a method such as POST, or to all other requests."""
         self.scripts[to] = list(answers)
 
-    def next_answer(self, asked: Asked) -> Answer:
+    def next_answer(self, request: Request) -> Answer:
         with self._lock:
-            self.asked.append(asked)
-            kinds = ["watch"] if "watch" in asked.query else [asked.method, ""]
+            self.requests.append(request)
+            kinds = ["watch"] if "watch" in request.query else [request.method, ""]
             queue = next(self.scripts[kind] for kind in kinds if kind in self.scripts)
             return queue.pop(0) if len(queue) > 1 else queue[0]
 
-    def asked_for(self, kind: str) -> list[Asked]:
+    def requests_of(self, kind: str) -> list[Request]:
         with self._lock:
-            return [each for each in self.asked if ("watch" in each.query) == (kind == "watch")]
+            return [each for each in self.requests if ("watch" in each.query) == (kind == "watch")]
 
 
 def as_json(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Answer:
@@ -70,7 +70,7 @@ def as_text(text: str, status: int = 200, headers: dict[str, str] | None = None)
 
 
 def refusal(status: int, reason: str, message: str, headers: dict[str, str] | None = None) -> Answer:
-    """As the API server refuses: a Status object."""
+    """Return a refusal of the API server: a Status object."""
     content = {"kind": "Status", "status": "Failure", "message": message, "reason": reason, "code": status}
     return as_json(content, status, headers)
 
@@ -115,7 +115,7 @@ def scripted_api() -> Iterator[ApiServer]:
             url = urlsplit(self.path)
             length = int(self.headers.get("Content-Length", 0))
             text = self.rfile.read(length) if length else b""
-            self.asked = Asked(
+            self.recorded = Request(
                 self.command,
                 url.path,
                 dict(parse_qsl(url.query)),
@@ -123,7 +123,7 @@ def scripted_api() -> Iterator[ApiServer]:
                 json.loads(text) if text else None,
             )
             try:
-                script.next_answer(self.asked)(self)
+                script.next_answer(self.recorded)(self)
             except OSError:
                 self.close_connection = True  # the other side has hung up, which is what it is to do
 

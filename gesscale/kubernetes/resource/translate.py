@@ -53,8 +53,9 @@ class ResourceFault:
 
     @property
     def message(self) -> str:
-        """The problems in sentences."""
-        return "; ".join(map(str, self.problems))
+        """The problems in sentences; only the first one begins with the resource."""
+        first, *others = self.problems
+        return "; ".join(map(str, (first, *(Problem(each.code, {**each.fields, "source": ""}) for each in others))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

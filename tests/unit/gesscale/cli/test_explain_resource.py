@@ -50,10 +50,10 @@ def run(kubeconfig: Path, *arguments: object) -> Result:
 
 
 def test_the_status_of_a_resource_is_explained(api, kubeconfig: Path) -> None:
-    api.says(as_json(RESOURCE))
+    api.answers(as_json(RESOURCE))
     result = run(kubeconfig, "op")
     assert result.exit_code == 0, result.exception
-    assert api.asked[0].path == "/apis/gesscale.dev/v1alpha1/namespaces/streams/streamautoscalers/op"
+    assert api.requests[0].path == "/apis/gesscale.dev/v1alpha1/namespaces/streams/streamautoscalers/op"
     assert "port-forward" in result.stderr
     for words in (
         "streams/op: 20",  # and the rest of the instant
@@ -70,7 +70,7 @@ def test_the_status_of_a_resource_is_explained(api, kubeconfig: Path) -> None:
 
 def test_all_resources_are_written_as_they_stand(api, kubeconfig: Path) -> None:
     other = {"metadata": {"namespace": "streams", "name": "clean"}}
-    api.says(as_json({"items": [RESOURCE, other], "metadata": {}}))
+    api.answers(as_json({"items": [RESOURCE, other], "metadata": {}}))
     written = json.loads(run(kubeconfig, "--output", "json").stdout)["streamautoscalers"]
     assert [each["metadata"]["name"] for each in written] == ["clean", "op"]
     assert written[1] == RESOURCE
@@ -78,9 +78,9 @@ def test_all_resources_are_written_as_they_stand(api, kubeconfig: Path) -> None:
 
 
 def test_a_resource_that_is_not_there_and_an_api_that_refuses_are_said(api, kubeconfig: Path) -> None:
-    api.says(refusal(404, "NotFound", "no"))
+    api.answers(refusal(404, "NotFound", "no"))
     missing = run(kubeconfig, "nobody").exception
     assert isinstance(missing, InputError)
     assert missing.problem == Problem("resource-missing", {"namespace": "streams", "name": "nobody"})
-    api.says(refusal(403, "Forbidden", "no"))
+    api.answers(refusal(403, "Forbidden", "no"))
     assert isinstance(run(kubeconfig, "op").exception, ClusterError)

@@ -79,8 +79,8 @@ def proxy(api: ApiServer) -> Iterator[FaultyProxy]:
 def test_injected_answers_have_the_form_of_an_api_server(
     api: ApiServer, proxy: FaultyProxy, trouble: ProxyFault, status: int, reads: bool
 ) -> None:
-    api.says(as_json({"items": [], "metadata": {"resourceVersion": "7"}}))
-    api.says(as_json({"metadata": {"name": "a"}}), to="PATCH")
+    api.answers(as_json({"items": [], "metadata": {"resourceVersion": "7"}}))
+    api.answers(as_json({"metadata": {"name": "a"}}), to="PATCH")
     asked = connection_to(proxy.url)
 
     def meets() -> None:
@@ -99,12 +99,12 @@ def test_injected_answers_have_the_form_of_an_api_server(
         else:
             assert list(asked.pages(PODS))
     assert asked.patch(PODS, "a", {}, namespace="streams") == {"metadata": {"name": "a"}}
-    assert api.asked[-1].headers["authorization"] == "Bearer secret"  # the client's own
+    assert api.requests[-1].headers["authorization"] == "Bearer secret"  # the client's own
 
 
 def test_an_open_watch_ends_with_410(api: ApiServer, proxy: FaultyProxy) -> None:
     first = {"type": "ADDED", "object": {"metadata": {"name": "a", "resourceVersion": "8"}}}
-    api.says(stream(first, then=lambda _: api.over.wait(SETTLE_S)), to="watch")
+    api.answers(stream(first, then=lambda _: api.over.wait(SETTLE_S)), to="watch")
     lines = connection_to(proxy.url).watch(PODS, resource_version="7", lasts_s=30.0)
     each = iter(lines)
     assert b'"ADDED"' in next(each)

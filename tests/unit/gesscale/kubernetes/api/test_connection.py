@@ -12,34 +12,34 @@ POD = {"metadata": {"name": "driver", "namespace": "streams", "resourceVersion":
 
 
 def test_a_request_has_user_agent_and_token(server, connection):
-    server.says(as_json(POD))
+    server.answers(as_json(POD))
     assert connection.get(PODS, "driver", namespace="streams") == POD
-    (asked,) = server.asked
-    assert (asked.method, asked.path) == ("GET", "/api/v1/namespaces/streams/pods/driver")
-    assert asked.headers["user-agent"] == "gesscale/test"
-    assert asked.headers["authorization"] == "Bearer secret"
+    (request,) = server.requests
+    assert (request.method, request.path) == ("GET", "/api/v1/namespaces/streams/pods/driver")
+    assert request.headers["user-agent"] == "gesscale/test"
+    assert request.headers["authorization"] == "Bearer secret"
     assert connection.url == server.url
 
 
 def test_a_status_patch_has_its_version_and_can_be_a_dry_run(server, connection):
-    server.says(as_json(POD))
+    server.answers(as_json(POD))
     body = {"metadata": {"resourceVersion": "7"}, "status": {"replicas": 2}}
     connection.patch(STREAM_AUTOSCALERS, "taxi", body, namespace="streams", subresource="status", dry_run=True)
-    (asked,) = server.asked
-    assert asked.method == "PATCH"
-    assert asked.path == "/apis/gesscale.dev/v1alpha1/namespaces/streams/streamautoscalers/taxi/status"
-    assert asked.query == {"dryRun": "All"}
-    assert asked.headers["content-type"] == "application/merge-patch+json"
-    assert asked.body == body
+    (request,) = server.requests
+    assert request.method == "PATCH"
+    assert request.path == "/apis/gesscale.dev/v1alpha1/namespaces/streams/streamautoscalers/taxi/status"
+    assert request.query == {"dryRun": "All"}
+    assert request.headers["content-type"] == "application/merge-patch+json"
+    assert request.body == body
 
 
 def test_lists_come_in_pages(server, connection):
     first = {"metadata": {"resourceVersion": "9", "continue": "more"}, "items": [1, 2]}
     last = {"metadata": {"resourceVersion": "9"}, "items": [3]}
-    server.says(as_json(first), as_json(last))
+    server.answers(as_json(first), as_json(last))
     pages = list(connection.pages(PODS, label_selector="spark-role=driver", page_size=2))
     assert [page["items"] for page in pages] == [[1, 2], [3]]
-    assert [each.query for each in server.asked] == [
+    assert [each.query for each in server.requests] == [
         {"limit": "2", "labelSelector": "spark-role=driver"},
         {"limit": "2", "labelSelector": "spark-role=driver", "continue": "more"},
     ]
@@ -61,7 +61,7 @@ def test_lists_come_in_pages(server, connection):
     ],
 )
 def test_each_status_has_a_code_and_the_request(server, connection, status, reason, traits, code):
-    server.says(refusal(status, reason, "because"))
+    server.answers(refusal(status, reason, "because"))
     request = "patch streamautoscalers/status taxi in namespace streams"
     with refused(code, ClusterError, status=status, cause="because", request=request) as caught:
         connection.patch(STREAM_AUTOSCALERS, "taxi", {}, namespace="streams", subresource="status")
@@ -72,7 +72,7 @@ def test_each_status_has_a_code_and_the_request(server, connection, status, reas
 
 
 def test_a_kind_that_the_server_does_not_have_has_its_own_code(server, connection):
-    server.says(refusal(404, "NotFound", "the server could not find the requested resource"))
+    server.answers(refusal(404, "NotFound", "the server could not find the requested resource"))
     with refused("kubernetes-kind-unknown", request="list streamautoscalers"):
         list(connection.pages(STREAM_AUTOSCALERS))
 
@@ -85,7 +85,7 @@ def lacking(verb, resource):
 
 
 def test_a_missing_right_is_reported_until_it_is_granted(server, connection, caplog):
-    server.says(
+    server.answers(
         lacking("list", "pods"),
         lacking("get", "pods"),
         lacking("get", "pods"),
@@ -114,14 +114,14 @@ def test_a_missing_right_is_reported_until_it_is_granted(server, connection, cap
     ],
 )
 def test_a_refusal_by_quota_or_admission_is_no_missing_right(server, connection, said):
-    server.says(refusal(403, "Forbidden", said))
+    server.answers(refusal(403, "Forbidden", said))
     with pytest.raises(ApiError):
         connection.create(PODS, POD, namespace="streams")
     assert connection.missing_rights == ()
 
 
 def test_a_config_map_without_a_grant_is_no_missing_right(server, connection):
-    server.says(lacking("get", "configmaps"))
+    server.answers(lacking("get", "configmaps"))
     with pytest.raises(ApiError):
         connection.get(CONFIG_MAPS, "map", namespace="streams")
     assert connection.missing_rights == ()
@@ -132,7 +132,7 @@ def test_a_config_map_without_a_grant_is_no_missing_right(server, connection):
 )
 def test_retry_after_is_read(server, connection, header, patience_s):
     headers = {} if header is None else {"Retry-After": header.encode().decode("latin-1")}
-    server.says(refusal(429, "TooManyRequests", "busy", headers))
+    server.answers(refusal(429, "TooManyRequests", "busy", headers))
     with pytest.raises(ApiError) as caught:
         connection.get(NODES, "pi1")
     assert caught.value.retry_after_s == patience_s
@@ -140,21 +140,21 @@ def test_retry_after_is_read(server, connection, header, patience_s):
 
 @pytest.mark.parametrize("text", ["", "<html>", "[1]", '{"a": '])
 def test_an_answer_that_is_no_object_is_an_error(server, connection, text):
-    server.says(as_text(text))
+    server.answers(as_text(text))
     with refused("kubernetes-answer-invalid") as caught:
         connection.get(NODES, "pi1")
     assert caught.value.reason == "BrokenAnswer"
 
 
 def test_a_redirect_is_not_followed_with_our_token(server, connection):
-    server.says(as_text("", 302, {"Location": f"{server.url}/elsewhere"}))
+    server.answers(as_text("", 302, {"Location": f"{server.url}/elsewhere"}))
     with refused("kubernetes-request-failed", status=302):
         connection.get(NODES, "pi1")
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 def test_a_request_to_a_server_that_hangs_times_out(server):
-    server.says(lambda _handler: server.over.wait(SETTLE_S))
+    server.answers(lambda _handler: server.over.wait(SETTLE_S))
     connection = connection_to(server.url, timeout_s=0.3)
     with refused("kubernetes-timeout", request="get nodes pi1") as caught:
         connection.get(NODES, "pi1")
@@ -171,7 +171,7 @@ def test_a_slow_answer_times_out(server):
         while not server.over.wait(0.02):
             handler.wfile.write(b" ")
 
-    server.says(drip)
+    server.answers(drip)
     connection = connection_to(server.url, timeout_s=0.3)
     with pytest.raises(ApiError) as caught:
         connection.get(NODES, "pi1")
@@ -189,10 +189,10 @@ def test_a_watch_yields_lines_from_any_chunks(server, connection):
             handler.wfile.flush()
         handler.wfile.write(b"0\r\n\r\n")
 
-    server.says(pieces, to="watch")
+    server.answers(pieces, to="watch")
     lines = list(connection.watch(PODS, resource_version="7", lasts_s=61.4))
     assert lines == [b'{"a": 1}', b'{"b": 2}', b"0" * 70_000]
-    assert server.asked[0].query == {
+    assert server.requests[0].query == {
         "watch": "true",
         "allowWatchBookmarks": "true",
         "resourceVersion": "7",

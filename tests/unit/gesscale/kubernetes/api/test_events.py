@@ -22,19 +22,19 @@ class Reporter(Events):
 
 @pytest.fixture
 def reporter(server, connection):
-    server.says(as_json({}))
+    server.answers(as_json({}))
     return Reporter(connection)
 
 
 def sent(server):
-    return [(each.method, each.body) for each in server.asked]
+    return [(each.method, each.body) for each in server.requests]
 
 
 def test_an_event_has_reason_note_and_object(server, reporter):
     reporter.after(0, kind=EventType.WARNING)
     ((method, body),) = sent(server)
     assert method == "POST"
-    assert server.asked[0].path == "/apis/events.k8s.io/v1/namespaces/streams/events"
+    assert server.requests[0].path == "/apis/events.k8s.io/v1/namespaces/streams/events"
     name = body["metadata"].pop("name")
     assert name.startswith("taxi.")
     assert body == {
@@ -62,29 +62,29 @@ def test_a_repetition_increments_the_count_at_intervals(server, reporter):
     reporter.after(0)
     reporter.after(60)
     reporter.after(60)
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
     reporter.after(180)  # 300 s after what was written last
-    assert len(server.asked) == 2
-    first, second = server.asked
+    assert len(server.requests) == 2
+    first, second = server.requests
     assert (second.method, second.path) == ("PATCH", f"{first.path}/{first.body['metadata']['name']}")
     assert second.body == {"series": {"count": 4, "lastObservedTime": "2026-11-21T20:05:00.250000Z"}}
 
 
 def test_an_expired_event_is_created_again(server, reporter):
     reporter.after(0)
-    server.says(refusal(404, "NotFound", "gone"), to="PATCH")
+    server.answers(refusal(404, "NotFound", "gone"), to="PATCH")
     reporter.after(301)
     assert [method for method, _ in sent(server)] == ["POST", "PATCH", "POST"]
 
 
 def test_a_failure_is_logged_once_and_never_raised(server, reporter, caplog):
-    server.says(refusal(403, "Forbidden", "no"))
+    server.answers(refusal(403, "Forbidden", "no"))
     reporter.after(0)
     reporter.after(1)  # it was not written, so that it is no repetition
     (message,) = caplog.messages
     assert logged_codes(message) == ["event-not-written"]
-    server.says(as_json({}))
+    server.answers(as_json({}))
     reporter.after(1)
-    server.says(refusal(500, "InternalError", "no"), to="PATCH")
+    server.answers(refusal(500, "InternalError", "no"), to="PATCH")
     reporter.after(301)
     assert len(caplog.messages) == 2

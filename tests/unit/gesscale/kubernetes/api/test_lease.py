@@ -179,15 +179,15 @@ def test_times_that_would_let_two_lead_are_refused(times):
 
 def test_a_lease_in_the_cluster_is_read_created_and_replaced_by_version(server, connection):
     lock = LeaseLock(connection, "gesscale", "gesscale-controller")
-    server.says(refusal(404, "NotFound", "no such lease"), to="GET")
-    server.says(as_json({"metadata": {"resourceVersion": "1"}}))
+    server.answers(refusal(404, "NotFound", "no such lease"), to="GET")
+    server.answers(as_json({"metadata": {"resourceVersion": "1"}}))
     assert lock.read() is None
     lock.create({"holderIdentity": "me"})
     lock.replace({"metadata": {"name": "gesscale-controller", "resourceVersion": "1"}, "spec": {}})
     at = "/apis/coordination.k8s.io/v1/namespaces/gesscale/leases"
-    assert [(each.method, each.path) for each in server.asked] == [
+    assert [(each.method, each.path) for each in server.requests] == [
         ("GET", f"{at}/gesscale-controller"),
         ("POST", at),
         ("PUT", f"{at}/gesscale-controller"),
     ]
-    assert server.asked[2].body["metadata"]["resourceVersion"] == "1"
+    assert server.requests[2].body["metadata"]["resourceVersion"] == "1"

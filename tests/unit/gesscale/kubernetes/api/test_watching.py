@@ -65,12 +65,12 @@ def through(connection):
 
 
 def watches(server):
-    return [each.query["resourceVersion"] for each in server.asked_for("watch")]
+    return [each.query["resourceVersion"] for each in server.requests_of("watch")]
 
 
 def test_a_list_and_its_changes_make_the_view(server, through):
-    server.says(listed(pod("a", x="1"), pod("b", x="2")))
-    server.says(
+    server.answers(listed(pod("a", x="1"), pod("b", x="2")))
+    server.answers(
         stream(
             event("ADDED", pod("c", "11", x="3")),
             event("MODIFIED", pod("a", "12", x="9")),
@@ -83,7 +83,7 @@ def test_a_list_and_its_changes_make_the_view(server, through):
     steps = through(1)
     assert steps.views[0].objects == {"streams/a": {"x": "9"}, "streams/c": {"x": "3"}}
     assert watches(server) == ["10", "20"]  # it goes on from the bookmark, and does not list again
-    assert len(server.asked_for("list")) == 1
+    assert len(server.requests_of("list")) == 1
 
 
 @pytest.mark.parametrize(
@@ -105,8 +105,8 @@ def test_a_list_and_its_changes_make_the_view(server, through):
     ],
 )
 def test_an_error_keeps_the_objects_and_backs_off(server, through, answer, waits, code):
-    server.says(listed(pod("a", x="1")))
-    server.says(answer, to="watch")
+    server.answers(listed(pod("a", x="1")))
+    server.answers(answer, to="watch")
     steps = through(3)
     assert steps.waits == waits  # with a draw of 0, half of 1, 2 and 4 s
     last = steps.views[-1]
@@ -117,17 +117,17 @@ def test_an_error_keeps_the_objects_and_backs_off(server, through, answer, waits
 
 
 def test_staleness_counts_from_the_last_contact(server, through):
-    server.says(listed(pod("a")))
-    server.says(refusal(403, "Forbidden", "no"), to="watch")
+    server.answers(listed(pod("a")))
+    server.answers(refusal(403, "Forbidden", "no"), to="watch")
     steps = through(3)
     # listed at 1000 s; the watches after it are refused, at 1000, 1000.5 and 1001.5 s
     assert [view.stale_since_s for view in steps.views] == [1000.0, 1000.0, 1000.0]
 
 
 def test_a_recovered_server_resets_view_and_backoff(server, through):
-    server.says(listed(pod("a")))
+    server.answers(listed(pod("a")))
     boom = refusal(500, "InternalError", "boom")
-    server.says(boom, boom, stream(bookmark("11")), boom, to="watch")
+    server.answers(boom, boom, stream(bookmark("11")), boom, to="watch")
     steps = through(4)
     assert steps.waits == [0.5, 1.0, 0.5, 1.0]
     # listed at 1000 s and stale since; the good watch is opened at 1001.5 s, when the server is heard again
@@ -138,8 +138,8 @@ def test_a_recovered_server_resets_view_and_backoff(server, through):
 
 
 def test_an_expired_version_is_listed_again(server, through):
-    server.says(listed(pod("a"), pod("b")), listed(pod("b", x="new"), version="50"))
-    server.says(stream(bookmark("11"), expired()), refusal(500, "InternalError", "boom"), to="watch")
+    server.answers(listed(pod("a"), pod("b")), listed(pod("b", x="new"), version="50"))
+    server.answers(stream(bookmark("11"), expired()), refusal(500, "InternalError", "boom"), to="watch")
     steps = through(2)
     assert set(steps.views[0].objects) == {"streams/a", "streams/b"}  # still there, said to be stale
     assert steps.views[1].objects == {"streams/b": {"x": "new"}}
@@ -152,8 +152,8 @@ def test_an_unreadable_object_keeps_its_state_and_hides_no_other(server, through
             raise ValueError("expected a number,\n got 'bad'")
         return labels_of(item)
 
-    server.says(listed(pod("a", x="1"), pod("b", x="bad")))
-    server.says(
+    server.answers(listed(pod("a", x="1"), pod("b", x="bad")))
+    server.answers(
         stream(event("MODIFIED", pod("a", "11", x="bad")), event("ADDED", pod("c", "12", x="3"))),
         refusal(500, "InternalError", "boom"),
         to="watch",
@@ -165,8 +165,8 @@ def test_an_unreadable_object_keeps_its_state_and_hides_no_other(server, through
 
 
 def test_the_thread_lists_watches_and_stops_at_once(server, connection):
-    server.says(listed(pod("a")))
-    server.says(stream(event("ADDED", pod("b", "11")), then=lambda _handler: server.over.wait(SETTLE_S)), to="watch")
+    server.answers(listed(pod("a")))
+    server.answers(stream(event("ADDED", pod("b", "11")), then=lambda _handler: server.over.wait(SETTLE_S)), to="watch")
     seen_b = threading.Event()
 
     def look():
@@ -196,8 +196,8 @@ def test_a_silent_watch_is_reopened_without_an_error(server, connection):
                 cache._stopping.set()  # the end of this test
             return connection.watch(resource, silence_s=0.5, **where)
 
-    server.says(listed(pod("a")))
-    server.says(stream(bookmark("11"), then=lambda _handler: server.over.wait(5)), to="watch")
+    server.answers(listed(pod("a")))
+    server.answers(stream(bookmark("11"), then=lambda _handler: server.over.wait(5)), to="watch")
     cache = Cache(Impatient(), PODS, labels_of)
     cache.run()
     assert cache.snapshot().fresh

@@ -42,8 +42,8 @@ class Cluster:
 
     def __init__(self, script):
         self.store, self.lease, self.script, self.lists = FakeApi(), None, script, True
-        script.says(self.answer)
-        script.says(self.hold, to="watch")
+        script.answers(self.answer)
+        script.answers(self.hold, to="watch")
 
     def hold(self, handler):
         handler.send_response(200)
@@ -53,7 +53,7 @@ class Cluster:
         handler.close_connection = True
 
     def answer(self, handler):
-        self._reply(handler.command, handler.asked.path, handler.asked.body)(handler)
+        self._reply(handler.command, handler.recorded.path, handler.recorded.body)(handler)
 
     def _reply(self, method, path, body):
         if method == "POST" and "/leases" not in path:  # a review of a right, or an event
@@ -160,9 +160,9 @@ def test_it_is_no_candidate_before_it_has_listed_the_resources(cluster):
     cluster.lists = False
     with running(cluster) as controller:
         until(lambda: "cache-not-listed" in unready(controller), "it is reported")
-        lists = lambda: [each for each in cluster.script.asked if each.path.endswith("/streamautoscalers")]  # noqa: E731
+        lists = lambda: [each for each in cluster.script.requests if each.path.endswith("/streamautoscalers")]  # noqa: E731
         until(lambda: len(lists()) > 2, "it was tried again")
-        assert not [each for each in cluster.script.asked if "/leases" in each.path]
+        assert not [each for each in cluster.script.requests if "/leases" in each.path]
         assert not controller.leads
 
 

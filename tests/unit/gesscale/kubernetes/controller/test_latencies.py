@@ -36,12 +36,12 @@ def config_map(text, key="latency.csv"):
 
 
 def test_a_config_map_is_read_at_intervals_and_the_last_good_map_stays(api):
-    api.says(config_map(NEAR), config_map(FAR), refusal(403, "Forbidden", "no"))
+    api.answers(config_map(NEAR), config_map(FAR), refusal(403, "Forbidden", "no"))
     source = opened(api)
     assert source.current(1000.0).map.nd_max_ms(["a", "b"]) == 5.0
     assert source.current(1059.0).map.nd_max_ms(["a", "b"]) == 5.0
-    assert len(api.asked) == 1
-    assert api.asked[0].path == "/api/v1/namespaces/streams/configmaps/map"
+    assert len(api.requests) == 1
+    assert api.requests[0].path == "/api/v1/namespaces/streams/configmaps/map"
     assert source.current(1061.0).map.nd_max_ms(["a", "b"]) == 50.0
     kept = source.current(1122.0)
     assert kept.map.nd_max_ms(["a", "b"]) == 50.0
@@ -58,7 +58,7 @@ def test_a_config_map_is_read_at_intervals_and_the_last_good_map_stays(api):
 )
 def test_a_forbidden_map_has_the_commands_that_grant_it(api, user, subject):
     said = f'configmaps "map" is forbidden: User "{user}" cannot get resource "configmaps"' if user else "no"
-    api.says(refusal(403, "Forbidden", said))
+    api.answers(refusal(403, "Forbidden", said))
     problem = opened(api).current(1000.0).map_status.problem
     role, binding = problem[problem.index("kubectl") :].split(" && ")
     create = "kubectl -n streams create"
@@ -72,7 +72,7 @@ def map_of(count):
 
 
 def test_a_map_with_too_many_nodes_is_refused(api):
-    api.says(config_map(map_of(16)), config_map(map_of(17)))
+    api.answers(config_map(map_of(16)), config_map(map_of(17)))
     source = opened(api)
     assert len(source.current(1000.0).map) == 16
     kept = source.current(1061.0)
