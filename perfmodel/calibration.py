@@ -38,7 +38,7 @@ class Calibration:
 
     #: Scale, shape, delay.
     theta: Triple
-    #: Which of them were fitted; the others are the curve's defaults.
+    #: True for the fitted ones; the others have the defaults of the curve.
     identified: tuple[bool, bool, bool]
     #: Covariance matrix (3 x 3) of the parameters per unit of noise; zero for defaults.
     covariance: tuple[Triple, Triple, Triple]

@@ -73,9 +73,9 @@ class Reading(Conditions):
 
     #: Observed throughput, above 0; the MST if ``saturated``.
     rows_per_s: float
-    #: Whether the operator worked at its limit. Eq. 1 learns from saturated readings only.
+    #: True if the operator worked at its limit. Eq. 1 learns only from saturated readings.
     saturated: bool = True
-    #: When it was observed, seconds since the epoch.
+    #: Time of the observation, seconds since the epoch.
     at_s: float = 0.0
 
     def __post_init__(self) -> None:
