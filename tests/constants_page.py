@@ -10,7 +10,7 @@ from testbed.simulator.figures import Figures, read_figures
 from testbed.simulator.spark.constants import FOLDER
 
 _FOLDERS = {"Spark": FOLDER, "Flink": FOLDER.parents[1] / "flink" / "physics"}
-_BORROWED = re.compile(r"(?:(?:That of|As in) (?P<file>[\w-]+)\.yaml\.|As (?P<name>[\w-]+):)")
+_BORROWED = re.compile(r"(?:As in (?P<file>[\w-]+)\.yaml\.|As (?P<name>[\w-]+):)")
 _HEAD = """\
 # Constants of the simulator
 

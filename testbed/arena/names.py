@@ -28,7 +28,7 @@ ORACLE = "oracle"
 #: Starts with the replicas that the peak of its load needs, and keeps them.
 STATIC = "static"
 
-#: Policies that know the whole load in advance.
+#: Policies with perfect foresight of the whole load.
 PERFECT_FORESIGHT = frozenset({IDEAL, ORACLE})
-#: Policies that know the load or its peak in advance. They are references and never count as winners.
+#: Policies with perfect foresight of the load or its peak. They are references and never count as winners.
 UNRANKED = PERFECT_FORESIGHT | {STATIC}

@@ -123,7 +123,7 @@ def _frontier_metrics(world: World, scores: Mapping[str, Scores]) -> dict[str, f
 
 
 def _frontier_of(world: World, operator: str, scored: Scores) -> Frontier:
-    demand, change_takes_s = _demand(world, operator), world.changes[operator].takes_s
+    demand, change_takes_s = _demand(world, operator), world.changes[operator].duration_s
     return _frontier(demand, world.scene.sample_s, change_takes_s, scored.reconfigurations)
 
 
@@ -145,7 +145,7 @@ def _frontier(demand: tuple[int, ...], step_s: float, change_takes_s: float, cha
 
 
 #: Upper bound of policy seeds, which JSON represents exactly.
-_SEED_OF_POLICIES = 2**32
+_POLICY_SEEDS = 2**32
 
 
 def run_case(
@@ -167,7 +167,7 @@ def run_case(
     check_policy(case.policy)
     world = world_of(experiment, case)
     scene = world.scene
-    rules = varied.rules.model_copy(update={"seed": seed_of(case.seed, "policy") % _SEED_OF_POLICIES})
+    rules = varied.rules.model_copy(update={"seed": seed_of(case.seed, "policy") % _POLICY_SEEDS})
     scorer = RunScorer(
         scene, world.slo_s, restart_is_supply=varied.restart_is_supply, with_series=with_series, decided=decided
     )

@@ -44,7 +44,7 @@ class Standing:
 
     variant: str
     policy: str
-    #: Whether it can win; policies that know the load in advance cannot.
+    #: Whether it can win; policies that have perfect foresight cannot.
     competes: bool
     #: Number of runs, and of lost runs among them (runs, lost).
     runs: int

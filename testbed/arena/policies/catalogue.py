@@ -51,7 +51,7 @@ def fluid_of(world: World, operator: str) -> Fluid:
         replicas=numbers,
         initial=len(scene.initial[operator]),
         capacity_rows_per_s=tuple(_CAPACITY_SHARE * best[number][0] for number in numbers),
-        changing_s=tuple(change.takes_s + change.warm_up_s + seconds for seconds in batch_s),
+        changing_s=tuple(change.duration_s + change.warm_up_s + seconds for seconds in batch_s),
         changing_rows_per_s=tuple(
             tuple(_CAPACITY_SHARE * serving_rows_per_s(before, after) for after in numbers) for before in numbers
         ),

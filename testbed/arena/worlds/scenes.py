@@ -93,7 +93,7 @@ class ChangeEffect:
     """Effect of a change of an operator's replicas, without noise."""
 
     #: Time until an ordered replica serves, seconds.
-    takes_s: float
+    duration_s: float
     #: Work time that a new replica then loses while it is cold, seconds.
     warm_up_s: float
     #: Whether the operator stops until the ordered replicas serve.
@@ -104,9 +104,9 @@ def change_effect(physics: Physics) -> ChangeEffect:
     """Return the effect of a change: on Spark new replicas join a running query, on Flink the job stops."""
     if isinstance(physics, SparkPhysics):
         cold_s = (physics.cold_least_s + physics.cold_most_s) / 2
-        return ChangeEffect(takes_s=physics.start_s, warm_up_s=cold_s, stops=False)
+        return ChangeEffect(duration_s=physics.start_s, warm_up_s=cold_s, stops=False)
     cold_s = physics.cold_share * physics.warm_up_s  # the missing share fades exponentially
-    return ChangeEffect(takes_s=physics.restart_s, warm_up_s=cold_s, stops=True)
+    return ChangeEffect(duration_s=physics.restart_s, warm_up_s=cold_s, stops=True)
 
 
 @lru_cache(maxsize=16)
@@ -238,7 +238,7 @@ def _nearest(fog: FogNodes, count: int) -> tuple[str, ...]:
 def _traits(experiment: Experiment, physics: Mapping[str, Physics]) -> MetricTraits:
     history_s = experiment.metrics.history_s
     if experiment.engine is Engine.FLINK:
-        restart_s = max(change_effect(item).takes_s for item in physics.values())
+        restart_s = max(change_effect(item).duration_s for item in physics.values())
         history_s = max(history_s, restart_s + _PERIODS_AFTER_A_RESTART * experiment.period_s)
     return experiment.metrics.model_copy(update={"history_s": history_s})
 

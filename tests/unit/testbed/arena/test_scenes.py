@@ -108,10 +108,10 @@ def test_settings_of_an_operator_override_the_physics():
     restart = {"operator": {"restart": "45s", "constants": {"cold_share": 0.3, "warm_up_s": 20}}}
     # 0.3 exp(-t / 20 s) of a replica is missing at t after the restart: 6 s in all
     assert world(engine="flink", operators=restart).changes == {
-        "operator": ChangeEffect(takes_s=45.0, warm_up_s=6.0, stops=True)
+        "operator": ChangeEffect(duration_s=45.0, warm_up_s=6.0, stops=True)
     }
     start = {"operator": {"constants": {"start_s": 33, "cold_least_s": 2, "cold_most_s": 4}}}
-    assert world(operators=start).changes == {"operator": ChangeEffect(takes_s=33.0, warm_up_s=3.0, stops=False)}
+    assert world(operators=start).changes == {"operator": ChangeEffect(duration_s=33.0, warm_up_s=3.0, stops=False)}
 
 
 def test_history_covers_a_restart_on_flink_and_not_on_spark():
