@@ -189,10 +189,9 @@ def run_demo(scenario: Scenario, folder: Path, console: Console, *, verbose: boo
     sink = verify_sink(folder / "sink", rides.rows)
     day = DayResult(records={name: observer.record}, produced=rides.rows, sink=sink)
     checks = [check_both_directions(observer.record.rescales), _placed_check(observer), *check_rows(day)]
-    title = f"policy {scenario.policy} on Kubernetes: {scenario.title}"
     more = {"policy": scenario.policy, "cleaning": rides.cleaning}
     hints = {"page with a time slider": f"{folder}/page.html"} if decisions else {}
-    kept = write_report(day, checks, title, folder, console, more=more, hints=hints, verbose=verbose)
+    kept = write_report(day, checks, folder, console, more=more, hints=hints, verbose=verbose)
     if decisions:
         write_decisions(decisions, scenario, cluster.topology, application.driver_node, folder)
         write_page(folder, folder / "page.html")

@@ -55,8 +55,7 @@ def run_demo(
         "replay with another policy": f"gesscale replay {folder} --policy NAME",
         **hints,
     }
-    title = f"policy {policy}: {scenario.title}"
     checks += check_rows(day)
-    kept = write_report(day, checks, title, folder, console, more=more, hints=commands, verbose=verbose)
+    kept = write_report(day, checks, folder, console, more=more, hints=commands, verbose=verbose)
     write_page(folder, folder / "page.html")
     return kept

@@ -89,29 +89,6 @@ class Record:
         """Return seconds since the replay began."""
         return at_s - self.began_at_s
 
-    def offered(self) -> tuple[list[float], list[float]]:
-        """Return times (s) and offered rates (rows/s); Spark reads the offered rows at the start of a batch."""
-        points = [
-            (batch.ended_at_s - batch.seconds, batch.offered_rows_total)
-            for batch in self.ordered
-            if batch.offered_rows_total is not None
-        ]
-        rates = [
-            (self.since_start_s(later), (rows - rows_before) / (later - earlier))
-            for (earlier, rows_before), (later, rows) in pairwise(points)
-            if later > earlier
-        ]
-        return [time for time, _ in rates], [rate for _, rate in rates]
-
-    def processed(self) -> tuple[list[float], list[float]]:
-        """Return times (s) and processed rates (rows/s) between ends of batches."""
-        rates = [
-            (self.since_start_s(after.ended_at_s), after.rows / (after.ended_at_s - before.ended_at_s))
-            for before, after in pairwise(self.ordered)
-            if after.ended_at_s > before.ended_at_s
-        ]
-        return [time for time, _ in rates], [rate for _, rate in rates]
-
     def first_batches_s(self, rescale: Rescale) -> tuple[float, ...]:
         """Return for each added node the time to the end of the first batch with a replica there, s."""
         after = [batch for batch in self.ordered if batch.ended_at_s > rescale.at_s]

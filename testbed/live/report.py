@@ -18,7 +18,6 @@ from gesscale.common.text import format_list
 from gesscale.model.decision import Decision, Reason
 from gesscale.model.document import as_document
 from latency_map import LatencyMap
-from testbed.live.figure import draw
 from testbed.live.record import DayResult, Record, Rescale, write_records
 
 
@@ -123,7 +122,6 @@ def make_folder(reports: Path) -> Path:
 def write_report(
     day: DayResult,
     checks: Sequence[PromiseCheck],
-    title: str,
     folder: Path,
     console: Console,
     *,
@@ -144,7 +142,6 @@ def write_report(
     """
     figures = {name: operator_figures(record) for name, record in day.records.items()}
     write_records(day.records, folder)
-    draw(day.records, title, folder / "figure.png")
     rows = {"produced": day.produced, "broken": day.broken, "handed_on": day.handed_on, "in_sink": day.sink}
     promises = [{"promise": check.promise, "kept": check.kept, "detail": check.detail} for check in checks]
     summary = {"apiVersion": API_VERSION, "rows": rows, "operators": figures, "promises": promises, **more}
@@ -156,7 +153,7 @@ def write_report(
             Console(file=file, width=110).print(shown)
             if verbose:
                 console.print(shown)
-    files = {"report": f"{folder}/summary.txt, figure.png, decisions.jsonl, batches.jsonl"}
+    files = {"report": f"{folder}/summary.txt, decisions.jsonl, batches.jsonl"}
     for line in summary_lines(checks, figures, {**files, **hints}):
         console.print(line, highlight=False, markup=False)
     return all(check.kept for check in checks)

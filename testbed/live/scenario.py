@@ -137,12 +137,6 @@ class Scenario:
         """Time after which an unsettled change no longer blocks the next one: six periods."""
         return 6 * self.period_s
 
-    @property
-    def title(self) -> str:
-        """The run in one line."""
-        operators = "" if len(self.operators) == 1 else f" through {len(self.operators)} operators"
-        return f"a New York day in {self.day_s:.0f} s{operators}"
-
     def settings(self, topology: Topology) -> str:
         """Return the settings of the loop as a user would write them (YAML)."""
         settings = {

@@ -13,16 +13,8 @@ from testbed.live.record import Record, Rescale, rescale_of, write_records
 from testbed.live.report import check_both_directions, check_nodes, picks_nodes_at_random
 
 
-def batch(number, ended_at_s, *, rows=100, offered=None):
-    return Batch(
-        batch_id=number,
-        ended_at_s=ended_at_s,
-        rows=rows,
-        seconds=1.0,
-        nodes=("hub",),
-        cap_rows=500,
-        offered_rows_total=offered,
-    )
+def batch(number, ended_at_s, *, rows=100):
+    return Batch(batch_id=number, ended_at_s=ended_at_s, rows=rows, seconds=1.0, nodes=("hub",), cap_rows=500)
 
 
 def change(at_s, placement, *, add=(), remove=()):
@@ -57,12 +49,8 @@ def test_a_gap_belongs_to_the_reconfiguration_before_it():
     assert made.longest_gaps_s(25.0) == (7.0, 20.0)
 
 
-def test_offered_rates_are_taken_between_the_starts_of_batches():
-    made = Record(began_at_s=1000.0)
-    made.add_batches((batch(0, 1001.0, offered=0.0), batch(1, 1005.0, offered=400.0)))
-    # The batches began at 1000 and 1004: 400 rows in 4 s.
-    assert made.offered() == ([4.0], [100.0])
-    assert made.processed() == ([5.0], [25.0])
+def test_a_batch_counts_once():
+    made = record(1001, 1005)
     made.add_batches((batch(1, 1005.0),))  # once more
     assert made.processed_rows == 200
 
