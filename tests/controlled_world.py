@@ -1,6 +1,6 @@
 """A namespace of a real cluster with controlled operators, whose drivers and executors are not Spark.
 
-A driver here is a local server that tells batches as ``gesscale.spark`` does, and a thread that makes the order so with
+A driver here is a local server that serves batches like ``gesscale.spark``, and a thread that applies orders with
 busybox pods. What Spark does is tested with Spark; here it is the controller that is under test.
 """
 
@@ -45,7 +45,7 @@ class Operator:
     name: str
     offered: int
     executors: tuple[str, ...]
-    obeys: bool = True
+    applies: bool = True
     batches: list[dict] = field(default_factory=list)
     backlog: int = 0
     offered_total: int = 0
@@ -109,7 +109,7 @@ class World:
         self._over = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
-        threads = (self._server.serve_forever, self._run_batches, self._obey)
+        threads = (self._server.serve_forever, self._run_batches, self._apply_orders)
         self._threads = [threading.Thread(target=target, daemon=True) for target in threads]
 
     def __enter__(self) -> "World":
@@ -139,10 +139,10 @@ class World:
         self.admin.close()
 
     def add(
-        self, name: str, *, offered: int = 750, on: tuple[str, ...] = (), obeys: bool = True, **spec: object
+        self, name: str, *, offered: int = 750, on: tuple[str, ...] = (), applies: bool = True, **spec: object
     ) -> Operator:
         """Start an operator with executors on some nodes, by default on the first, and create its resource."""
-        operator = Operator(name, offered, executors=(), obeys=obeys)
+        operator = Operator(name, offered, executors=(), applies=applies)
         for node in on or self.nodes[:1]:
             self.start_executor(name, node)
         self.operators[name] = operator
@@ -238,18 +238,18 @@ class World:
             for operator in list(self.operators.values()):
                 operator.run_batch(time.time())
 
-    def _obey(self) -> None:
+    def _apply_orders(self) -> None:
         while not self._over.wait(0.3):
             for name, operator in list(self.operators.items()):
                 with contextlib.suppress(ApiError):  # it is tried again
-                    self._make_so(name, operator)
+                    self._apply(name, operator)
 
-    def _make_so(self, name: str, operator: Operator) -> None:
+    def _apply(self, name: str, operator: Operator) -> None:
         pods = self.pods_of(name)
         running = (node for node, pod in pods.items() if (pod.get("status") or {}).get("phase") == "Running")
         operator.executors = tuple(sorted(running))
         placement = self.order(name).get("placement")
-        if placement is None or not operator.obeys:
+        if placement is None or not operator.applies:
             return
         for node in set(placement) - set(pods):
             self.start_executor(name, node)

@@ -50,13 +50,13 @@ class StreamAutoscaler(ResourcePart):
         ),
         ValidationRule(
             cel="!has(self.spec.upstream) || !(self.metadata.name in self.spec.upstream)",
-            message="upstream names the resource itself",
+            message="expected upstream without the resource itself",
             holds=lambda it: it.metadata.name not in it.spec.upstream,
         ),
         ValidationRule(
             cel="(has(self.spec.workflow) ? self.spec.workflow : self.metadata.name) == "
             "(has(oldSelf.spec.workflow) ? oldSelf.spec.workflow : oldSelf.metadata.name)",
-            message="workflow cannot be changed: create the resource again",
+            message="workflow is immutable; delete and create the resource again",
         ),
     )
 

@@ -48,7 +48,7 @@ class MemoryStatus(Reported):
         (), max_length=MAX_READINGS, description="Evidence for the performance model, newest first."
     )
     memo: str | None = Field(
-        None, max_length=MAX_MEMO_CHARS, description="Memo of the policy for its next step, in a format of its own."
+        None, max_length=MAX_MEMO_CHARS, description="Memo of the policy for its next step, in the policy's format."
     )
 
     @classmethod

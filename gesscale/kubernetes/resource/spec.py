@@ -106,7 +106,7 @@ class DriverSpec(ResourcePart):
     """Labels of the driver pod. Default: gesscale.dev/autoscaler=NAME and spark-role=driver, which spark-submit sets
     with the setting spark.kubernetes.driver.label.gesscale.dev/autoscaler=NAME."""
     port: int = Field(METRICS_PORT, ge=1, le=65535)
-    """Port of the driver pod where gesscale.spark publishes batches. Default: its own default."""
+    """Port of the driver pod where gesscale.spark publishes batches. Default: the default of gesscale.spark."""
     node: NodeName | None = None
     """Node of a driver outside the cluster; it counts towards NDmax. Default: the driver is a pod."""
     metrics_url: Address | None = None

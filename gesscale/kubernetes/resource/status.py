@@ -63,7 +63,7 @@ class RejectedStatus(Reported):
     """Ineligible nodes, for one reason."""
 
     reason: Word = Field(description="Reason, one CamelCase word.")
-    count: int = Field(ge=1, description="How many nodes.")
+    count: int = Field(ge=1, description="Number of nodes.")
     message: Sentence = Field("", description="One of them, with the cause.")
 
 
@@ -169,10 +169,10 @@ class StreamAutoscalerStatus(Reported):
     placement: Placement = Field((), description="Nodes with a live replica, sorted.")
     driver: DriverStatus | None = Field(None, description="The Spark driver.")
     node_pool: NodePoolStatus | None = Field(None, description="Nodes for one more executor.")
-    mst: EstimateStatus | None = Field(None, description="Predicted MST of the present placement, rows per second.")
+    mst: EstimateStatus | None = Field(None, description="Predicted MST of the current placement, rows per second.")
     load: LoadStatus | None = Field(None, description="Load of the operator over the last window.")
     nd_max_ms: OptionalFigure = Field(
-        None, description="NDmax of the present placement with the driver's node, round trip, ms."
+        None, description="NDmax of the current placement with the driver's node, round trip, ms."
     )
     model: ModelStatus | None = Field(None, description="The performance model of the last fit.")
     latency_map: LatencyMapStatus | None = Field(None, description="The latency map of the last decision.")

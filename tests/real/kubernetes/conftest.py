@@ -32,7 +32,7 @@ OWN_NAMES = r"[kd](\d+)"
 
 @dataclass(frozen=True)
 class ForeignCluster:
-    """A cluster that somebody else runs: tests that reach below its API are skipped."""
+    """An external cluster: tests that need access below its API are skipped."""
 
     kubeconfig: Path
 
@@ -138,7 +138,7 @@ def possible() -> None:
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubernetesTestBed | ForeignCluster]:
-    """Yield the cluster; it is shared, so each test works in a `namespace` of its own."""
+    """Yield the cluster; it is shared, so each test uses its own `namespace`."""
     if foreign := os.environ.get(FOREIGN):
         yield ForeignCluster(Path(foreign))
         return

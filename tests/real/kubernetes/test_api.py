@@ -79,7 +79,7 @@ def test_a_cache_survives_a_restart_of_the_api_server(cluster, admin, namespace,
     admin.create(CONFIG_MAPS, config_map("map-a", "1"), namespace=namespace)
     until(lambda: watched.snapshot().objects, "map-a is seen")
     with stopped_api_server(cluster):
-        until(lambda: not watched.snapshot().fresh, "the view is said to be stale")
+        until(lambda: not watched.snapshot().fresh, "the view is stale")
         view = watched.snapshot()
         assert view.objects == {f"{namespace}/map-a": "1"}
         assert view.stale_since_s is not None
@@ -150,9 +150,9 @@ def test_events_are_seen_by_kubectl_describe(cluster, admin, namespace):
         now_s[0] += 301
     publish(Incident.PAUSED, "x" * 5000)
     assert events._last_failure == ""
-    said = cluster.run_kubectl("describe", "streamautoscaler", "taxi", "-n", namespace)
-    assert re.search(r"Normal +SuccessfulRescale .* replicas 1 -> 2 \(Overloaded, \+edge-b\)", said)
-    assert re.search(r"Warning +ScalingVetoed +.*\(x3 over .*\) .* the map is stale", said)
+    described = cluster.run_kubectl("describe", "streamautoscaler", "taxi", "-n", namespace)
+    assert re.search(r"Normal +SuccessfulRescale .* replicas 1 -> 2 \(Overloaded, \+edge-b\)", described)
+    assert re.search(r"Warning +ScalingVetoed +.*\(x3 over .*\) .* the map is stale", described)
     kept = json.loads(cluster.run_kubectl("get", "events.events.k8s.io", "-n", namespace, "-o", "json"))
     assert sorted(each["reason"] for each in kept["items"]) == ["Paused", "ScalingVetoed", "SuccessfulRescale"]
 
@@ -265,8 +265,8 @@ def test_room_equals_that_of_kubectl_describe(cluster, admin, namespace):
         "sidecar": 50,  # the sidecar's 20 and the init container's 30 in addition; with the container it is 31
         "whole": 77,
     }
-    said = cluster.run_kubectl("describe", "node", node)
-    cpu, memory = re.search(r"  cpu +(\S+) .*\n  memory +(\S+) ", said.split("Allocated resources:")[1]).groups()
+    described = cluster.run_kubectl("describe", "node", node)
+    cpu, memory = re.search(r"  cpu +(\S+) .*\n  memory +(\S+) ", described.split("Allocated resources:")[1]).groups()
     taken = [each.requests for each in pods if each.node == node and not each.ended]
     index = ClusterIndex({each.name: each for each in nodes}, {f"{each.namespace}/{each.name}": each for each in pods})
     assert index.evaluate_node(node, ExecutorNeeds(), (), {}).problem == ""

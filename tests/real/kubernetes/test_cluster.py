@@ -92,12 +92,12 @@ def test_pods_run_where_required_affinity_says_and_feel_the_maps_delays(
     pairs = [(a, b) for index, a in enumerate(nodes) for b in nodes[index + 1 :]]
     for first, second in pairs:
         assert_felt(cluster, namespace, f"on-{first}", pods[second]["status"]["podIP"], topology.rtt_ms(first, second))
-    hub = topology.driver_node  # a driver next to the control plane is as far from pods as the map says
+    hub = topology.driver_node  # a driver next to the control plane has the delays of the map to pods
     assert_felt(cluster, namespace, f"on-{nodes[0]}", cluster.address(hub), topology.rtt_ms(nodes[0], hub))
 
 
 def assert_felt(cluster: KubernetesTestBed, namespace: str, pod: str, address: str, expected_ms: float) -> None:
-    """Echo until one is as the map says; a busy machine only adds, so none may be shorter."""
+    """Echo until one has the delay of the map; a busy machine only adds, so none may be shorter."""
 
     def felt() -> bool:
         min_ms = echo_ms(cluster, namespace, pod, address)
@@ -108,9 +108,9 @@ def assert_felt(cluster: KubernetesTestBed, namespace: str, pod: str, address: s
 
 
 def echo_ms(cluster: KubernetesTestBed, namespace: str, pod: str, address: str) -> float:
-    """Return the least of some round trips from a pod; others run on this machine, so the mean says little."""
-    said = cluster.run_kubectl("-n", namespace, "exec", pod, "--", "ping", "-c", "6", "-i", "0.2", address)
-    return float(said.rpartition("= ")[2].split("/")[0])
+    """Return the least of some round trips from a pod; others run on this machine, so the mean is not useful."""
+    output = cluster.run_kubectl("-n", namespace, "exec", pod, "--", "ping", "-c", "6", "-i", "0.2", address)
+    return float(output.rpartition("= ")[2].split("/")[0])
 
 
 @pytest.mark.long
@@ -129,8 +129,8 @@ def test_names_of_a_headless_service_lead_to_its_pods(cluster: KubernetesTestBed
     name = f"pairs.{namespace}.svc.cluster.local"
 
     def resolved() -> bool:
-        said = cluster.run_kubectl("-n", namespace, "exec", f"on-{nodes[0]}", "--", "nslookup", name)
-        return all(address in said for address in addresses)
+        output = cluster.run_kubectl("-n", namespace, "exec", f"on-{nodes[0]}", "--", "nslookup", name)
+        return all(address in output for address in addresses)
 
     until(resolved, f"{name} has both addresses")
 
@@ -180,8 +180,8 @@ except kubernetes.client.ApiException as error:
         lambda: get(cluster, namespace, "pod", "asking")["status"]["phase"] in {"Succeeded", "Failed"},
         "the program ends",
     )
-    said = cluster.run_kubectl("-n", namespace, "logs", "asking")
-    assert said.split("\n")[:2] == ["['asking']", "403"]
+    output = cluster.run_kubectl("-n", namespace, "logs", "asking")
+    assert output.split("\n")[:2] == ["['asking']", "403"]
 
 
 @pytest.mark.long

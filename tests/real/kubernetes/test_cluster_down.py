@@ -51,13 +51,13 @@ def assert_nothing_left(topology: Topology) -> None:
 
 
 def members_of_groups(name: str) -> list[str]:
-    """Return the processes in control groups of a cluster: nothing else tells that a container is of it."""
+    """Return the processes in control groups of a cluster, the only sign of its containers."""
     found = []
     for entry in Path("/proc").iterdir():
         try:
             if entry.name.isdecimal() and f"/gesscale-{name}-" in (entry / "cgroup").read_text():
                 found.append(entry.name)
-        except OSError:  # gone meanwhile
+        except OSError:  # already gone
             continue
     return found
 

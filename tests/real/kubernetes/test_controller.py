@@ -25,7 +25,7 @@ EVENTS = {
     "whole": {"InvalidSpec"},
     "misspelt": {"InvalidSpec"},
 }
-"""They are published after the status that tells of the same."""
+"""They are published after the status with the same content."""
 
 
 def some_periods(count: int = 2) -> None:
@@ -95,7 +95,7 @@ def test_modes_pauses_and_overrides_are_applied(world):
 
 def test_a_successor_continues_the_change_of_a_killed_controller(world):
     # Its change is under way until the end of this test, however long a busy machine takes to start two controllers.
-    operator = world.add("kept", obeys=False, maxReplicas=3, reconfiguration={"rescaleTimeout": "1h"})
+    operator = world.add("kept", applies=False, maxReplicas=3, reconfiguration={"rescaleTimeout": "1h"})
     world.add("wiped", maxReplicas=3)
     with controller(world, "first") as first:
         until(lambda: world.order("kept") and world.status("kept").get("memory"), "an order")
@@ -115,7 +115,7 @@ def test_a_successor_continues_the_change_of_a_killed_controller(world):
         until(lambda: world.reason("kept") == "Reconfiguring", "the change under way is known")
         kept = world.status("kept")["memory"]["readings"]
         assert {each["atSeconds"] for each in readings} <= {each["atSeconds"] for each in kept}
-        operator.obeys = True
+        operator.applies = True
         # Its backlog has grown all the while, so a next order with more nodes may follow at once.
         until(lambda: set(before["placement"]) <= set(world.pods_of("kept")), "the change is made")
         until(lambda: "SuccessfulRescale" in world.event_reasons("kept"), "the change is settled")
@@ -180,10 +180,10 @@ def test_an_unreachable_node_is_not_chosen(world):
         world.add("op", executor={"requests": {"cpu": "300m"}})
         with controller(world):
 
-            def said() -> set[str]:
+            def reasons() -> set[str]:
                 return {each["reason"] for each in world.status("op")["nodePool"].get("rejected", ())}
 
-            until(lambda: "NotReady" in said(), "the node is reported as NotReady")
+            until(lambda: "NotReady" in reasons(), "the node is reported as NotReady")
             assert not world.order("op")
             cluster.reconnect(far)
             until(lambda: sorted(world.pods_of("op")) == [near, far], "executors when the node is back")
@@ -237,11 +237,11 @@ def test_a_recreated_resource_starts_from_scratch(world):
         world.create("op", override={"nodes": [near, mid], "until": YEARS_AHEAD})
         until(lambda: world.reason("op") == "Overridden", "it is taken up again")
         some_periods()
-        # What runs is what is wanted, so that nothing is ordered; nor is anything left of the former resource.
+        # The live placement is the desired one, so nothing is ordered; and nothing of the former resource is left.
         assert not world.order("op")
         assert not world.status("op").get("history")
         world.patch("op", {"override": {"nodes": [near, far]}})
-        until(lambda: world.order("op").get("placement") == [near, far], "an order of its own")
+        until(lambda: world.order("op").get("placement") == [near, far], "an order of the new resource")
     assert "Traceback" not in process.log.read_text()
 
 

@@ -17,7 +17,7 @@ TOLERANCE_S = 0.015
 
 
 class Deployed:
-    """kubectl with what it said on both channels, and waiting."""
+    """Runs kubectl with its output, and waits."""
 
     def __init__(self, cluster):
         self.cluster = cluster
@@ -145,7 +145,7 @@ def test_agents_measure_every_pair_without_any_capability(running, cluster):
                 assert more_s > -0.1 * cluster.topology.rtt_ms(source, target) / 1000, (source, target)
             return found if max(added_s.values()) < TOLERANCE_S else None
 
-        running.until(figures, f"round trips of {source} as the map says")
+        running.until(figures, f"round trips of {source} of the map")
         status = running.kubectl("exec", "-n", "gesscale", name, "--", "cat", "/proc/1/status").stdout
         assert set(re.findall(r"^Cap\w+:\s+(\w+)$", status, re.MULTILINE)) == {"0" * 16}
         log = running.kubectl("logs", "-n", "gesscale", name).stdout
@@ -169,7 +169,7 @@ def test_two_controllers_run_and_one_leads(running):
         assert re.search(r"^gesscale_missing_rights 0(\.0)?$", text, re.MULTILINE), text
         restarts = [each["restartCount"] for each in pod["status"]["containerStatuses"]]
         assert restarts == [0]
-    assert sum(map(float, leading)) == 1  # who has never led may say nothing
+    assert sum(map(float, leading)) == 1  # a controller that has never led may export nothing
     (lease,) = running.items("leases", "gesscale")
     holder = lease["spec"]["holderIdentity"]
     assert holder.startswith(tuple(pod["metadata"]["name"] for pod in pods))

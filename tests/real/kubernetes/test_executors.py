@@ -1,4 +1,4 @@
-"""Real Spark executors obey orders: a running query in client mode, and a driver pod by spark-submit."""
+"""Real Spark drivers apply orders: a running query in client mode, and a driver pod by spark-submit."""
 
 import contextlib
 import json

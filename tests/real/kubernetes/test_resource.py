@@ -1,4 +1,4 @@
-"""The StreamAutoscaler on a real API server: what it refuses and fills in, what people see of it."""
+"""The StreamAutoscaler on a real API server: refusals, defaults, kubectl."""
 
 import json
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class Resources:
         return self.objects.create_namespaced_custom_object(**self.place, body=body, **more)
 
     def refusal(self, spec, name="near"):
-        """What the API server says against it; empty where it takes it. Nothing is kept."""
+        """Return the API server's refusal of a dry run; empty if it accepts the spec."""
         try:
             self.create(spec, name, dry_run="All")
         except kubernetes.client.ApiException as error:
@@ -193,7 +193,7 @@ def test_api_server_and_models_accept_the_same_valid_specs(rehearsed, spec):
 
 def test_the_workflow_cannot_be_changed(resources):
     resources.create({})
-    resources.patch({"spec": {"workflow": "near"}})  # said in words, it is the same
+    resources.patch({"spec": {"workflow": "near"}})  # the default, stated explicitly
     with pytest.raises(kubernetes.client.ApiException) as caught:
         resources.patch({"spec": {"workflow": "other"}})
     assert BrokenRule("", ("workflow",)).is_in(json.loads(caught.value.body)["message"])
@@ -277,8 +277,11 @@ def test_kubectl_get_shows_the_columns(cluster, resources):
 
 @pytest.mark.usefixtures("client")
 def test_kubectl_explains_every_field(cluster):
-    said = " ".join(cluster.run_kubectl("explain", "sas.spec.policy.headroomThresholdPct").split())
-    assert "DT from which a policy proposes fewer replicas, per cent. Default: the authors' scripts." in said
+    explained = " ".join(cluster.run_kubectl("explain", "sas.spec.policy.headroomThresholdPct").split())
+    policy = definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"][
+        "policy"
+    ]
+    assert policy["properties"]["headroomThresholdPct"]["description"] in explained
     assert "Written by" not in cluster.run_kubectl("explain", "sas.status.order", "--recursive")
 
 

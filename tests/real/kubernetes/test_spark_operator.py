@@ -1,4 +1,4 @@
-"""A driver that Kubeflow's Spark operator starts obeys orders, and the operator does not get in their way.
+"""A driver that Kubeflow's Spark operator starts applies orders, and the operator does not interfere.
 
 Opt-in: GESSCALE_TEST_SPARK_OPERATOR names the operator's binary, built in its unpacked module, whose definitions are
 applied, too. Go fetches and builds it; some minutes on two cores:
@@ -35,7 +35,7 @@ pytestmark = [
     pytest.mark.long,
     pytest.mark.skipif(
         BINARY not in os.environ,
-        reason=f"Kubeflow's Spark operator is not here: {BINARY} names its binary; this file says how to build it",
+        reason=f"Kubeflow's Spark operator is not here: {BINARY} names its binary; this file describes how to build it",
     ),
 ]
 
@@ -115,7 +115,7 @@ class OperatedApplication(Application):
         return pod["metadata"]["uid"]
 
     def operated(self):
-        """What the operator says: the application's state, and that of its executors by pod."""
+        """Return the application's state according to the operator, and that of its executors by pod."""
         listed = json.loads(self.kubectl("get", "sparkapplication", "rides", "-o", "json"))["status"]
         return listed["applicationState"]["state"], listed.get("executorState", {})
 

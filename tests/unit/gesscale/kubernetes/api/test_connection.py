@@ -1,4 +1,4 @@
-"""Requests to the API server: what is sent and counted, and the code of each error."""
+"""Requests to the API server: content, counters, and the code of each error."""
 
 import pytest
 from refusals import logged_codes, refused
@@ -78,10 +78,10 @@ def test_a_kind_that_the_server_does_not_have_has_its_own_code(server, connectio
 
 
 def lacking(verb, resource):
-    """As the API server refuses for want of a right."""
+    """Return a refusal by RBAC."""
     user = "system:serviceaccount:gesscale:gesscale-controller"
-    said = f'{resource} is forbidden: User "{user}" cannot {verb} resource "{resource}" in API group ""'
-    return refusal(403, "Forbidden", said)
+    message = f'{resource} is forbidden: User "{user}" cannot {verb} resource "{resource}" in API group ""'
+    return refusal(403, "Forbidden", message)
 
 
 def test_a_missing_right_is_reported_until_it_is_granted(server, connection, caplog):
@@ -106,15 +106,15 @@ def test_a_missing_right_is_reported_until_it_is_granted(server, connection, cap
 
 
 @pytest.mark.parametrize(
-    "said",
+    "message",
     [
         "events is forbidden: unable to create new content in namespace streams because it is being terminated",
         'pods "x" is forbidden: exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1',
         "admission webhook denied the request",
     ],
 )
-def test_a_refusal_by_quota_or_admission_is_no_missing_right(server, connection, said):
-    server.answers(refusal(403, "Forbidden", said))
+def test_a_refusal_by_quota_or_admission_is_no_missing_right(server, connection, message):
+    server.answers(refusal(403, "Forbidden", message))
     with pytest.raises(ApiError):
         connection.create(PODS, POD, namespace="streams")
     assert connection.missing_rights == ()

@@ -63,7 +63,7 @@ def test_a_repetition_increments_the_count_at_intervals(server, reporter):
     reporter.after(60)
     reporter.after(60)
     assert len(server.requests) == 1
-    reporter.after(180)  # 300 s after what was written last
+    reporter.after(180)  # 300 s after the last write
     assert len(server.requests) == 2
     first, second = server.requests
     assert (second.method, second.path) == ("PATCH", f"{first.path}/{first.body['metadata']['name']}")

@@ -1,4 +1,4 @@
-"""A kind kept up to date: what the view says through every fault, and how long is waited after it."""
+"""Cache of one kind: its view during errors, and the backoff."""
 
 import threading
 
@@ -12,7 +12,7 @@ from gesscale.kubernetes.api.watching import Cache, Timing
 
 def pod(name, version="1", **labels):
     metadata = {"name": name, "namespace": "streams", "resourceVersion": version, "labels": labels}
-    return {"metadata": metadata, "spec": {"containers": ["much", "that", "nobody", "needs"]}}
+    return {"metadata": metadata, "spec": {"containers": ["much", "that", "is", "dropped"]}}
 
 
 def listed(*pods, version="10"):
@@ -36,7 +36,7 @@ def labels_of(item):
 
 
 class Steps:
-    """Time that passes only where it is waited, an end to the waits, and what was seen meanwhile."""
+    """A clock that advances with the waits only, a limit of waits, and the views at each wait."""
 
     def __init__(self, cache_of, waits):
         self.now_s, self.waits, self.cache = 1000.0, [], None
@@ -141,7 +141,7 @@ def test_an_expired_version_is_listed_again(server, through):
     server.answers(listed(pod("a"), pod("b")), listed(pod("b", x="new"), version="50"))
     server.answers(stream(bookmark("11"), expired()), refusal(500, "InternalError", "boom"), to="watch")
     steps = through(2)
-    assert set(steps.views[0].objects) == {"streams/a", "streams/b"}  # still there, said to be stale
+    assert set(steps.views[0].objects) == {"streams/a", "streams/b"}  # kept, and stale
     assert steps.views[1].objects == {"streams/b": {"x": "new"}}
     assert watches(server) == ["10", "50"]
 

@@ -1,4 +1,4 @@
-"""Endpoints that hang: they delay the workflows of the namespace that names them, and no others."""
+"""Endpoints that hang delay the workflows of their namespace only."""
 
 import json
 import socket
@@ -36,7 +36,7 @@ def resource(namespace, name, url):
 
 @pytest.fixture
 def black_hole():
-    """Accepts connections and never says a word; counts those that wait."""
+    """Accepts connections and never answers; counts them."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=HOSTILE)
     peers, over = [], threading.Event()
 
@@ -58,7 +58,7 @@ def black_hole():
 
 @pytest.mark.parametrize("neighbour", ["streams", "hostile"])
 def test_fifty_endpoints_that_hang_delay_no_other_workflow(black_hole, httpserver: HTTPServer, neighbour):
-    """The healthy workflow is in a namespace of its own, or among those that hang."""
+    """The healthy workflow is in another namespace, or in that of the others."""
     url, waiting = black_hole
     asked = threading.Semaphore(0)
 

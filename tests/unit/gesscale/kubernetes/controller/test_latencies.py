@@ -53,12 +53,12 @@ def test_a_config_map_is_read_at_intervals_and_the_last_good_map_stays(api):
     [
         ("system:serviceaccount:edge:scaler", "--serviceaccount=edge:scaler"),
         ("anne", "--user=anne"),
-        (None, "--serviceaccount=gesscale:gesscale-controller"),  # the API server says nothing: deploy/k3s' own
+        (None, "--serviceaccount=gesscale:gesscale-controller"),  # no user in the message: that of deploy/k3s
     ],
 )
 def test_a_forbidden_map_has_the_commands_that_grant_it(api, user, subject):
-    said = f'configmaps "map" is forbidden: User "{user}" cannot get resource "configmaps"' if user else "no"
-    api.answers(refusal(403, "Forbidden", said))
+    message = f'configmaps "map" is forbidden: User "{user}" cannot get resource "configmaps"' if user else "no"
+    api.answers(refusal(403, "Forbidden", message))
     problem = opened(api).current(1000.0).map_status.problem
     role, binding = problem[problem.index("kubectl") :].split(" && ")
     create = "kubectl -n streams create"

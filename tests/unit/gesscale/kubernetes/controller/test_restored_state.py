@@ -17,9 +17,9 @@ def restored(**status):
 
 
 def test_readings_and_memo_are_restored():
-    found = restored(memory={**MEMORY, "memo": "what it said"}, history=[CHANGE], order=order(1, "a", "b"))
+    found = restored(memory={**MEMORY, "memo": "a memo"}, history=[CHANGE], order=order(1, "a", "b"))
     assert [each.rows_per_s for each in found.known.readings["op"]] == [500.0]
-    assert found.known.memos == {"op": "what it said"}
+    assert found.known.memos == {"op": "a memo"}
     assert found.lost == frozenset()
 
 
@@ -64,7 +64,7 @@ def test_an_invalid_reading_is_ignored_with_a_warning(change, caplog):
     [("readings", "none"), ("readings", {"a": 1}), ("memo", "x" * 70_000), ("memo", "\ud800"), ("memo", 5)],
 )
 def test_other_invalid_parts_are_ignored_alone(part, value, caplog):
-    found = restored(memory={**MEMORY, "memo": "said", part: value}, order=order(1, "a", "b")).known
+    found = restored(memory={**MEMORY, "memo": "a memo", part: value}, order=order(1, "a", "b")).known
     kept = {"readings": bool(found.readings), "memo": bool(found.memos)}
     assert kept == {name: name != part for name in kept}
     assert logged_codes(caplog.text) == ["status-memory-invalid"]

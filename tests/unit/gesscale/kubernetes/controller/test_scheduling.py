@@ -1,4 +1,4 @@
-"""Workflows under way: stepped when due, never twice at once, never by a leadership that has ended."""
+"""Scheduling of workflows: stepped when due, never concurrently, never after the leadership has ended."""
 
 import threading
 from concurrent.futures import Future
@@ -56,7 +56,7 @@ class Scene:
         return self.world.snapshot()
 
     def advance(self, after_s=0.0, *, watched=True):
-        """Let time pass, and start what is due."""
+        """Advance the clock, and start the due steps."""
         self.steady_s += after_s
         self.now_s += after_s
         if watched:

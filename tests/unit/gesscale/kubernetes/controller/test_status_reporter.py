@@ -1,4 +1,4 @@
-"""What is reported of a step: over the newest status, by the leader only."""
+"""Reports of a step: on the newest status, by the leader only."""
 
 import pytest
 from kube import EPOCH_S, FakeApi, FakeCluster, by_hand, context_of, pod, refused

@@ -1,4 +1,4 @@
-"""What an executor needs: what is said of it, else what its like have."""
+"""Requirements of an executor: from the resource, or from a running executor."""
 
 from kube import MIB, FakeApi, driver, index_of, node, pod
 

@@ -67,7 +67,7 @@ def test_the_settings_of_other_policies_are_an_open_map():
 
 def test_the_defaults_of_the_definition_are_those_of_the_models():
     def filled(schema, value):
-        """Fill in defaults as the API server does: where a member is missing, then within what is there."""
+        """Fill in defaults as the API server does: first missing members, then within those present."""
         if schema.get("type") == "object":
             for name, member in schema.get("properties", {}).items():
                 if name not in value and "default" in member:

@@ -1,4 +1,4 @@
-"""Whatever JSON a StreamAutoscaler holds, it is refused in one line or can be steered; nothing else is raised."""
+"""Any JSON in a StreamAutoscaler is either refused or valid; nothing else is raised."""
 
 import copy
 import random
@@ -70,7 +70,7 @@ STATUS = {
                 "atSeconds": EPOCH_S - 60,
             }
         ],
-        "memo": "what it said",
+        "memo": "a memo",
     },
 }
 RESOURCE = {
@@ -102,7 +102,7 @@ def replaced(path, value, within=RESOURCE):
 
 
 def steer(documents):
-    """Do with resources all that a controller does before it looks at the cluster."""
+    """Process resources as a controller does before it reads the cluster."""
     found = gather(documents)
     for each in found.workflows.values():
         built = each.build({})
@@ -142,7 +142,7 @@ def test_several_invalid_values_are_refused_or_ignored():
     every = [path for path in places(RESOURCE) if path and path[0] in {"metadata", "spec"}]
     for _ in range(300):
         document = copy.deepcopy(RESOURCE)
-        # Longer paths first, so that what is within a group is replaced before the group itself.
+        # Longer paths first, so that members are replaced before their group.
         for path in sorted(drawn.sample(every, 3), key=len, reverse=True):
             document = replaced(path, drawn.choice(NASTY), document)
         steer([document, CLEAN])

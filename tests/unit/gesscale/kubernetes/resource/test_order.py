@@ -2,6 +2,7 @@ import pytest
 from pydantic import ValidationError
 
 from gesscale.kubernetes.resource.order import OrderStatus
+from gesscale.validation import first_problem
 from gesscale.wire import Strategy
 
 GIVEN = {"id": "7-3", "term": 7, "placement": ["edge1", "edge4"], "at": "2026-11-21T20:58:08Z", "strategy": "Restart"}
@@ -20,20 +21,22 @@ def test_the_default_strategy_is_live_and_unknown_fields_are_ignored():
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "code", "place"),
     [
-        ({"placement": []}, "placement"),
-        ({"placement": ["b", "a"]}, "sorted"),
-        ({"placement": ["a", "a"]}, "sorted"),
-        ({"placement": [""]}, "placement.0\n"),
-        ({"id": "6-3"}, "with term 7, got '6-3'"),
-        ({"id": "7"}, "got '7'"),
-        ({"id": "7-03"}, "got '7-03'"),
-        ({"term": -7}, "term\n"),
-        ({"at": "2026-11-21T20:58:08"}, "\nat\n"),
-        ({"strategy": "Magic"}, "strategy\n"),
+        ({"placement": []}, "field-invalid", "placement"),
+        ({"placement": ["b", "a"]}, "order-nodes-unsorted", "placement"),
+        ({"placement": ["a", "a"]}, "order-nodes-unsorted", "placement"),
+        ({"placement": [""]}, "field-invalid", "placement.0"),
+        ({"id": "6-3"}, "order-id-invalid", "id"),
+        ({"id": "7"}, "order-id-invalid", "id"),
+        ({"id": "7-03"}, "order-id-invalid", "id"),
+        ({"term": -7}, "field-invalid", "term"),
+        ({"at": "2026-11-21T20:58:08"}, "instant-invalid", "at"),
+        ({"strategy": "Magic"}, "field-invalid", "strategy"),
     ],
 )
-def test_an_invalid_order_is_refused_with_its_field(change, said):
-    with pytest.raises(ValidationError, match=said):
+def test_an_invalid_order_is_refused_with_its_field(change, code, place):
+    with pytest.raises(ValidationError) as caught:
         OrderStatus.model_validate({**GIVEN, **change})
+    problem = first_problem(caught.value)
+    assert (problem.code, problem.fields["place"].split(", ")[0]) == (code, place)

@@ -45,12 +45,12 @@ def test_modes_pauses_and_overrides_become_directives():
             resource("c", workflow="w", pause={}),
         ]
     ).workflows["taxi", "w"]
-    said = found.directives(found.build({}))
-    assert [said[name].acts for name in "abc"] == [True, True, False]
-    assert said["a"].pause == Pause(until_s=60.0, why="backup")
-    assert said["c"].pause == Pause()
-    assert said["b"].override == Override(until_s=3600.0, nodes=("n2", "n1"))
-    assert said["b"].operator.name == "b"
+    directives = found.directives(found.build({}))
+    assert [directives[name].acts for name in "abc"] == [True, True, False]
+    assert directives["a"].pause == Pause(until_s=60.0, why="backup")
+    assert directives["c"].pause == Pause()
+    assert directives["b"].override == Override(until_s=3600.0, nodes=("n2", "n1"))
+    assert directives["b"].operator.name == "b"
 
 
 def test_operators_of_a_workflow_must_have_equal_settings():
