@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any
 
 from pydantic import BaseModel
@@ -17,25 +18,10 @@ _EMPTY: tuple[Any, ...] = (None, "", (), [], {})
 
 Schema = dict[str, Any]
 
-_HEAD = """\
-# Settings
-
-Written by `gesscale config docs > docs/reference/settings.md`; change the descriptions in `gesscale/settings/`.
-
-An option (`--set monitor.period=30s`) takes precedence over the environment (`GESSCALE_MONITOR__PERIOD=30s`), which
-takes precedence over the YAML file. A duration is a number of seconds or a number with a unit: `250ms`, `30s`, `5m`,
-`1h`, `7d`; from `1ms` to `3650d`. YAML is parsed strictly: no repeated keys, no tags, dates as text, at most 8 MiB,
-200,000 values including those of aliases, and 64 levels. `gesscale config validate FILE` checks a file,
-`gesscale config schema` prints its JSON Schema.
-
-| Setting | Type | Default | Meaning, and why this default |
-|---|---|---|---|
-"""
-
 
 def settings_page() -> str:
     """Return docs/reference/settings.md, with a row per setting."""
-    return _HEAD + "".join(
+    return (files("gesscale.settings") / "page_head.md").read_text("utf-8") + "".join(
         f"| `{row.key}` | {row.kind} | {row.default} | {row.meaning} |\n" for row in schema_rows(plain_schema(Settings))
     )
 
