@@ -59,11 +59,11 @@ class AllowedTarget:
             raise InputError("target-invalid", place="--allow-target", got=text, cause=str(error)) from None
         return cls(name=host.lower().rstrip("."), port=port)
 
-    def covers(self, address: Address, port: int) -> bool:
+    def contains(self, address: Address, port: int) -> bool:
         """Return whether it is a network that contains an address."""
         return self.network is not None and address in self.network and self.port in {_ANY_PORT, port}
 
-    def names(self, host: str, port: int) -> bool:
+    def matches_name(self, host: str, port: int) -> bool:
         """Return whether it is this host by name."""
         return self.name == host and self.port in {_ANY_PORT, port}
 
@@ -96,13 +96,13 @@ class Targets:
             plain = host.lower().rstrip(".")
             literal = _literal(plain)
             found = [literal] if literal is not None else self._lookup(plain, port)
-            named = any(target.names(plain, port) for target in self._allowed)
+            named = any(target.matches_name(plain, port) for target in self._allowed)
             service = literal is None and _is_service_of(plain, namespace)
             view = self._snapshot()
             permitted = [
                 address
                 for address in found
-                if any(target.covers(_plain(address), port) for target in self._allowed)
+                if any(target.contains(_plain(address), port) for target in self._allowed)
                 or (not _is_special(address) and (named or _is_own(address, namespace, view, service=service)))
             ]
             if not permitted:

@@ -180,7 +180,7 @@ class WorkflowController:
             if application.place is not None:
                 self._urls[name] = application.place.metrics_url
             self._hosts.update({pod.ip: pod.node for pod in application.executors if pod.ip and pod.node})
-        self._hosts.update(view.index.names)
+        self._hosts.update(view.index.nodes_by_address)
 
     def _open_metrics(self, workflow: ManagedWorkflow) -> MetricSource:
         """Return the metric source, the same one until the settings change: it keeps an idle query's last batch."""

@@ -24,7 +24,7 @@ class ClusterIndex:
         self._ineligible: dict[Any, Mapping[str, Node]] = {}
 
     @cached_property
-    def members(self) -> Mapping[str, Node]:
+    def all_nodes(self) -> Mapping[str, Node]:
         """Every node by name, sorted, independent of operators."""
         return {
             node.name: Node(name=node.name, address=node.address, weight=node.weight)
@@ -32,7 +32,7 @@ class ClusterIndex:
         }
 
     @cached_property
-    def names(self) -> Mapping[str, str]:
+    def nodes_by_address(self) -> Mapping[str, str]:
         """The name of the node at each address."""
         return {address: node.name for node in self.nodes.values() for address in node.addresses}
 

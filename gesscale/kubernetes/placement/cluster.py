@@ -137,7 +137,7 @@ class KubernetesCluster:
             if application.place is not None
         }
         return ClusterState(
-            nodes=view.index.members,
+            nodes=view.index.all_nodes,
             placements=placements,
             unplaced=frozenset(
                 name for name in placements if self.current_orders[name] is None and not _bound(self.applications[name])
@@ -173,7 +173,7 @@ class KubernetesCluster:
         excluded = {
             name: replace(node, problem="excluded by spec.executor.excludeNodes", reason=Reason.EXCLUDED)
             for name in resource.spec.executor.exclude_nodes
-            if (node := view.index.members.get(name)) is not None
+            if (node := view.index.all_nodes.get(name)) is not None
         }
         return ineligible | excluded
 
