@@ -75,7 +75,7 @@ class EventDraft:
     message: str
     #: Key by which repetitions are recognised, for messages whose figures change each time; None: the
     #: message.
-    same: str | None = None
+    repetition_key: str | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -164,8 +164,8 @@ def _reference(autoscaler: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _key(about: Mapping[str, str], event: EventDraft) -> str:
-    same = event.message if event.same is None else event.same
-    parts = (*about.values(), event.reason.value, event.kind.value, same)
+    repetition_key = event.message if event.repetition_key is None else event.repetition_key
+    parts = (*about.values(), event.reason.value, event.kind.value, repetition_key)
     return sha256("\0".join(parts).encode()).hexdigest()
 
 

@@ -187,7 +187,7 @@ def events_of(
     return (
         *(() if settled is None else (_end(settled, new),)),
         *(() if repeated else _change(before, old, new, decision)),
-        *_standstill(before, decision),
+        *_blocked_change(before, decision),
         *_model(group_of(old, "model"), group_of(new, "model")),
     )
 
@@ -266,26 +266,26 @@ def _advised(status: Mapping[str, Any]) -> Any:
     return group_of(status, "recommendation").get("placement")
 
 
-def _standstill(before: Mapping[str, Any], decision: Decision) -> Iterator[EventDraft]:
+def _blocked_change(before: Mapping[str, Any], decision: Decision) -> Iterator[EventDraft]:
     """Yield the event for a desired change that is blocked, if the reason is new."""
     plan, was = decision.plan, before.get("reason")
     if plan.reason == was:
         return
     detail = plan.detail or decision.analysis.detail
-    message = f"{plan.reason.value}: {detail}", plan.reason.value
+    message_and_key = f"{plan.reason.value}: {detail}", plan.reason.value
     if was == Reason.PAUSED:
         yield EventDraft(EventType.NORMAL, Incident.RESUMED, "the pause has ended", "")
     if plan.reason is Reason.PAUSED:
         yield EventDraft(EventType.NORMAL, Incident.PAUSED, detail, "")
     elif plan.reason in METRICS_UNAVAILABLE:
-        yield EventDraft(EventType.WARNING, Incident.METRICS_MISSING, *message)
+        yield EventDraft(EventType.WARNING, Incident.METRICS_MISSING, *message_and_key)
     elif plan.reason is Reason.OVERRIDDEN:
         yield EventDraft(EventType.NORMAL, Incident.OVERRIDDEN, detail, "")
     elif plan.change is None and decision.analysis.verdict in {Verdict.MORE, Verdict.FEWER}:
         if plan.reason is Reason.AT_MAX_REPLICAS:
-            yield EventDraft(EventType.WARNING, Incident.SCALING_LIMITED, *message)
+            yield EventDraft(EventType.WARNING, Incident.SCALING_LIMITED, *message_and_key)
         elif plan.reason in _VETOES:
-            yield EventDraft(EventType.WARNING, Incident.SCALING_VETOED, *message)
+            yield EventDraft(EventType.WARNING, Incident.SCALING_VETOED, *message_and_key)
 
 
 def _model(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[EventDraft]:
