@@ -2,7 +2,7 @@
 
 Run ``python benchmarks/ablations.py --results FILE [--seeds 1] [--loads a,b] [--ideas a,b] [--jobs 1]``. It runs loads
 of the experiment ``league``, with delays and from a cold start, on both engines, with the seeds 100, 101 and so on,
-which the league does not score. ``as it is`` is the complete policy. Runs in the file are not repeated, so the same
+which the league does not score. ``complete`` is the complete policy. Runs in the file are not repeated, so the same
 command resumes.
 
 The last two are `oracle`, the cheapest plan with perfect foresight, and the same with a price for changes. It prints
@@ -40,7 +40,7 @@ EXPERIMENT = "league"
 FIRST_SEED = 100
 LOADS = "nyc:any,kanis-cosine,kanis-spikes,daedalus-traffic,seep-random-peaks,steps"
 ENGINES = {"default": "spark", "plant=flink": "flink"}
-AS_IT_IS = "as it is"
+COMPLETE = "complete"
 NODES_SEED = 7
 
 _scenarios, _choose, _cost, _estimate, _fluid = (scenarios, placements, change_cost, estimate_costs, catalogue.fluid_of)
@@ -66,7 +66,7 @@ def _last_load(rates: Any, ahead: Any, after: Any, replica_rows_per_s: float) ->
 
 
 def _fixed_headroom(_rates: Any, ahead: Any, after: Any, _replica_rows_per_s: float) -> Scenarios:
-    """Expect exactly the forecast plus a tenth."""
+    """Expect exactly 110 % of the forecast."""
     return Scenarios(rates=np.full((1, len(after)), 1.1 * ahead.rate), weights=np.ones(1))
 
 
@@ -117,7 +117,7 @@ def _with_change_price(world: Any, operator: str) -> Fluid:
 
 
 IDEAS: Mapping[str, Idea | None] = {
-    AS_IT_IS: None,
+    COMPLETE: None,
     "one replica a step": Idea(policy, "estimate_costs", _one_by_one),
     "measured capacity instead of the law": Idea(policy, "placements", _true_rate),
     "10 % headroom instead of scenarios": Idea(policy, "scenarios", _fixed_headroom),

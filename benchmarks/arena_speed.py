@@ -44,7 +44,7 @@ def cpu_s(experiment: Experiment, policy: str) -> float:
 
 
 def spread(values: Sequence[float]) -> dict[str, float]:
-    figures = {"median": statistics.median(values), "least": min(values), "greatest": max(values)}
+    figures = {"median": statistics.median(values), "min": min(values), "max": max(values)}
     return {name: round(value, 3) for name, value in figures.items()}
 
 

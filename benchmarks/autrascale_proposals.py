@@ -31,7 +31,7 @@ OPERATORS = (2, 4, 6, 8, 10)
 LEAST, MOST = 2, 40
 UNIFORM, NEW_SAMPLES = 10, 3
 BATCH_S, TARGET_S = 10.0, 6.0
-"""Of an operator with the least replicas; and what all of a workflow may take in the mean, seconds an operator."""
+"""Latency of an operator with the fewest replicas, and the target per operator (mean over a workflow); seconds."""
 MARGIN, WEIGHT = 0.01, 0.8
 
 

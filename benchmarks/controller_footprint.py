@@ -137,7 +137,7 @@ def connect_when_ready(connect_: Path, tries: int = 120) -> Connection:
         try:
             connection = connect(connect_)
             next(connection.pages(NAMESPACES))
-        except Exception as error:  # noqa: BLE001 - it is not up yet
+        except Exception as error:  # noqa: BLE001 - it is not ready yet
             cause = str(error)
             time.sleep(0.5)
         else:
@@ -153,7 +153,7 @@ def fill(connection: Connection, world: str, batches_port: int) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda index: _node(connection, names[index], index), range(nodes)))
         list(pool.map(lambda index: _pod(connection, world, f"other-{index}", names[index % nodes], {}), range(pods)))
-    # Of one digit each where there are many, as a ConfigMap holds a mebibyte.
+    # One digit per delay on large maps, because a ConfigMap is limited to 1 MiB.
     longest = 90 if mapped <= 100 else 9
     delays = [
         [1 + 5 * abs(row - column) % longest if row != column else 0 for column in range(mapped)]
@@ -242,7 +242,7 @@ def memory_mib(pid: int) -> dict[str, float]:
 
 
 def orders_after_change(connection: Connection, world: str, operators: int) -> dict[str, object]:
-    """Change the load of every tenth operator, and return the time until their orders were decided, seconds."""
+    """Change the load of 10 % of the operators, and return the time until their orders were decided, seconds."""
     changed = range(0, operators, round(1 / CHANGED_SHARE))
     Batches.change = Batches.newest() + 1
     Batches.changed = frozenset(f"operator-{index}" for index in changed)
@@ -261,9 +261,9 @@ def orders_after_change(connection: Connection, world: str, operators: int) -> d
     waits = sorted(ordered.values())
     found = {
         "median": statistics.median(waits),
-        "least": waits[0],
+        "min": waits[0],
         "95th_percentile": waits[int(0.95 * len(waits))],
-        "greatest": waits[-1],
+        "max": waits[-1],
     }
     return {"changed": len(changed), "ordered": len(waits), **{key: round(each, 1) for key, each in found.items()}}
 

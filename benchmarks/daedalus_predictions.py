@@ -2,7 +2,7 @@
 
 Run ``python benchmarks/daedalus_predictions.py [--experiment daedalus] [--variant NAME] [--seeds 10] [--jobs 2]``. It
 runs the policy ``daedalus`` on each load of an experiment, reads its memo after each step, and prints JSON with a table
-for each load. Nothing is timed.
+for each load. It measures no times.
 
 Capacity: its estimate for the current workers relative to the true MST of their placement, which only the simulator
 knows, at each step with an estimate. Forecast: WAPE of the forecast of one step relative to the load until the next.
@@ -93,7 +93,7 @@ class MemoReader:
         return analyses
 
     def plan(self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge) -> Mapping[str, Plan]:
-        """Let the policy plan."""
+        """Return the policy's plan."""
         return self._policy.plan(analyses, cluster, knowledge)
 
     def _evaluate(self, operator: str, memo: DaedalusMemo, reading: OperatorReading) -> None:

@@ -6,9 +6,9 @@ prints a table and a JSON document. The greedy methods repeatedly add the neares
 
 - nearest pair: from the two nodes with the smallest delay;
 - best of all starts: from every node of the pool, the best result taken (`greedy_nd_max_subset`);
-- fixed node: from one random node, such as the driver's; compared with the exact choice that keeps this node.
+- fixed node: from one random node, such as the driver's; compared with the exact choice that includes this node.
 
-The excess is that of NDmax over the exact one: in per cent, if the exact one is not 0, and in ms.
+The excess is the difference between both values of NDmax, in ms, and in per cent if the exact one is not 0.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def nearest_pair(pool: LatencyMap) -> list[str]:
 
 
 def excess(pool: LatencyMap, size: int) -> dict[str, tuple[float, float]]:
-    """Return, for each way, NDmax by greedy and by the exact search."""
+    """Return NDmax of the greedy and of the exact search for each method."""
     free = least_nd_max_subset(pool, size)
     fixed = pool.names[:1]
     kept = least_nd_max_subset(pool, size, keep=fixed)
@@ -86,7 +86,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("map", type=Path)
     parser.add_argument("--pools", type=int, default=200)
-    parser.add_argument("--of", type=int, default=40, help="nodes of a pool")
+    parser.add_argument("--of", type=int, default=40, help="nodes per pool")
     parser.add_argument("--unit", type=DelayUnit, default=DelayUnit.MS)
     parser.add_argument("--kind", type=DelayKind, default=DelayKind.RTT)
     asked = parser.parse_args()

@@ -86,7 +86,7 @@ def watched(spark, *, scraped: bool) -> Iterator[None]:
 
 
 def spread(ratios: list[float]) -> dict[str, float]:
-    figures = {"median": statistics.median(ratios), "least": min(ratios), "greatest": max(ratios)}
+    figures = {"median": statistics.median(ratios), "min": min(ratios), "max": max(ratios)}
     return {name: round(figure, 4) for name, figure in figures.items()}
 
 

@@ -42,7 +42,7 @@ def document(report: LongRunReport) -> dict[str, object]:
 
 
 def is_sound(report: LongRunReport) -> bool:
-    """Return whether a run kept its guarantees."""
+    """Return whether a run met its guarantees."""
     return (
         report.decisions == report.steps * report.operators
         and report.rows_offered == report.rows_processed

@@ -50,7 +50,7 @@ def timed_ms(act: Callable[[], object]) -> tuple[float, float]:
 
 def spread(timings: Sequence[tuple[float, float]]) -> dict[str, float]:
     wall = [each for each, _ in timings]
-    summary = {"median": statistics.median(wall), "least": min(wall), "greatest": max(wall)}
+    summary = {"median": statistics.median(wall), "min": min(wall), "max": max(wall)}
     return {name: round(figure, 2) for name, figure in (*summary.items(), ("median_cpu", median_cpu(timings)))}
 
 
@@ -73,7 +73,7 @@ def plain_greedy(latencies: LatencyMap, size: int) -> float:
 
 
 def networkx_least(latencies: LatencyMap, size: int) -> float:
-    """Return the least NDmax, by bisection over the delays and all maximal cliques of each graph."""
+    """Return the minimum NDmax, by bisection over the delays and all maximal cliques of each graph."""
     levels = np.unique(latencies.rtt_ms)
     low, high = 0, len(levels) - 1
     while low < high:

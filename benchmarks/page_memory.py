@@ -28,7 +28,7 @@ LONGEST_WAIT_S = 120.0
 
 
 def step(names: list[str], at_s: float, number: int) -> JournalStep:
-    """Return a step; in every tenth one an operator grows."""
+    """Return a step; every tenth step changes an operator."""
     decisions = {name: decided(at_s) for name in names}
     if number % 10 == 0:
         decisions[names[0]] = growing(at_s)

@@ -27,7 +27,7 @@ from selenium import webdriver
 
 RUNS = 7
 STEPS = 6000
-"""More than the journal keeps."""
+"""More than the capacity of the journal."""
 
 DRAWN_MS = """
 const done = arguments[0];
@@ -45,7 +45,7 @@ def bytes_on_the_wire(world: ServedJournal) -> dict[str, int]:
 
 
 def spread(values: list[float]) -> dict[str, float]:
-    return {"median": statistics.median(values), "least": min(values), "greatest": max(values)}
+    return {"median": statistics.median(values), "min": min(values), "max": max(values)}
 
 
 def painted_ms(driver: webdriver.Chrome, url: str) -> float:

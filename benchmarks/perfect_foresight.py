@@ -21,7 +21,7 @@ from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
-from ablations import AS_IT_IS, ENGINES, EXPERIMENT, FIRST_SEED, Idea, run_costs, summary, without
+from ablations import COMPLETE, ENGINES, EXPERIMENT, FIRST_SEED, Idea, run_costs, summary, without
 
 from gesscale.model.observation import WorkflowObservation
 from gesscale.policies.gesscale2 import policy
@@ -45,14 +45,14 @@ _LEAST_S = 1e-6
 FORESIGHT = "perfect foresight"
 LONG_HORIZON = "long horizon"
 FORESIGHT_LONG_HORIZON = f"{FORESIGHT} and {LONG_HORIZON}"
-SETUPS = (IDEAL, AS_IT_IS, LONG_HORIZON, FORESIGHT, FORESIGHT_LONG_HORIZON, ORACLE)
+SETUPS = (IDEAL, COMPLETE, LONG_HORIZON, FORESIGHT, FORESIGHT_LONG_HORIZON, ORACLE)
 
 _screen = policy.screen
 
 
 @dataclass(slots=True)
 class LoadObserver:
-    """Knows the future load, and replaces functions that the policy calls.
+    """Replaces functions of the policy by ones with perfect foresight of the load.
 
     Attributes
     ----------

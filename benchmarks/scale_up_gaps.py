@@ -45,7 +45,7 @@ MEASURES: Mapping[str, Mapping[str, str]] = {
     "none": {PLUGINS_SETTING: ""},
     "daemon": {PLUGINS_SETTING: "", "spark.python.daemon.module": DAEMON},
     "plugin": {DAEMON_SETTING: ""},
-    "both": {},  # as the test bed has it
+    "both": {},  # the test bed's default
 }
 
 
@@ -59,7 +59,7 @@ def cap(rows_per_replica: int, kind: str) -> dict[str, object]:
 
 
 def program(query: str, cap_kind: str, folder: Path, **more: object) -> tuple[str, ...]:
-    """Return the driver's program: the test bed's own, with more rows than it can process.
+    """Return the driver's program: the test bed's program with more rows than it can process.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def batches(address: str) -> list[dict[str, Any]]:
 
 
 def watched(address: str, enough: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
-    """Wait for enough batches and return them; after the timeout, those that there are."""
+    """Wait for enough batches and return them; after the timeout, those so far."""
     deadline_s, seen = time.monotonic() + WITHIN_S, []
     while time.monotonic() < deadline_s:
         seen = batches(address)
@@ -113,7 +113,7 @@ def scale_up(address: str, new: str, order: Callable[[], object], *, settled_aft
     address
         Address of the driver.
     new
-        Host, as named by the driver.
+        Host, with the driver's name for it.
     order
         Function that orders it and returns at once.
     settled_after_s
@@ -188,7 +188,8 @@ def main() -> None:
     parser.add_argument(
         "--cases",
         required=True,
-        help="map or a query of Nexmark : none, daemon, plugin or both [: fixed], the cap; by commas",
+        help="comma-separated QUERY:WARM_UP[:fixed]: map or a query of Nexmark; none, daemon, plugin or both; "
+        "fixed for a cap that does not change with the replicas",
     )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--output", type=Path, help="file to which results are appended")

@@ -33,7 +33,7 @@ PERIOD_S, WITHIN_S = 5.0, 300.0
 
 
 def until(what: str, is_so: Callable[[], bool]) -> None:
-    """Wait until a condition holds."""
+    """Wait until a condition is true."""
     deadline_s = time.monotonic() + WITHIN_S
     while not is_so():
         if time.monotonic() > deadline_s:

@@ -24,13 +24,13 @@ from testbed.simulator.validation.refit import fit_constants
 
 READINGS = Path(__file__).parents[1] / "tests" / "data" / "spark_saturation_readings.csv"
 BUSY = 0.9
-"""Above this use of the machine's CPU, readings show the machine and not the nodes that it emulates."""
+"""Above this CPU use of the machine, readings reflect the machine instead of the emulated nodes."""
 
 FITTED = {
     "map": ("fixed_s", "task_s", "service_ms_per_row", "driver_round_trips", "wave_round_trips"),
     "group-by": ("fixed_s", "service_ms_per_row", "driver_round_trips", "state_round_trips"),
 }
-"""What the readings of each query determine; the other constants stay."""
+"""Constants that are fitted for each query; the others do not change."""
 
 QUERIES = {"map": "map", "groupby": "group-by"}
 

@@ -3,7 +3,7 @@
 Run ``python benchmarks/start_up.py [--runs 9] [--checkout FOLDER]``, with another checkout for comparison. It
 runs the help of every command and group of the checkout. It prints JSON: for each command line the median, minimum and
 maximum of the runs in ms of wall time; the median of the processor time, on which other work on the machine has little
-effect; and the ratio of the latter to that of the baseline in the same run. Commands take turns.
+effect; and the ratio of the latter to that of the baseline in the same run. Commands run in turns.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def took_ms(words: list[str], environment: dict[str, str]) -> tuple[float, float
     subprocess.run(
         [sys.executable, *words],
         env={**os.environ, **environment},
-        cwd=environment["PYTHONPATH"],  # it is looked at first
+        cwd=environment["PYTHONPATH"],  # searched first
         capture_output=True,
         check=True,
         timeout=120,

@@ -2,7 +2,7 @@
 
 See docs/evidence/nexmark.md.
 
-One driver runs case after case, each with a fresh checkpoint: two replicas, then a third one, then two again.
+One driver runs the cases one after another with fresh checkpoints: two replicas, then a third one, then two again.
 
     python benchmarks/state_moves.py --cases q5:3:6:on,q5:0:6:on --output moves.json
 """
@@ -106,7 +106,7 @@ def drive(cases: list[Case], folder: Path) -> None:
 
 
 def watched(address: str, case: Case, enough: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
-    """Wait for enough batches of a case and return them; after the timeout, those that there are."""
+    """Wait for enough batches of a case and return them; after the timeout, those so far."""
     deadline_s = time.monotonic() + WITHIN_S
     batches: list[dict[str, Any]] = []
     while time.monotonic() < deadline_s:
@@ -225,7 +225,7 @@ def cluster(cases: str) -> Iterator[tuple[Any, Path]]:
 
 
 def main() -> None:
-    """Measure the cases, or be their driver."""
+    """Measure the cases, or run them as the driver."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", required=True, help="QUERY:WAIT_S:PARTITIONS:on|off, separated by commas")
     parser.add_argument("--output", type=Path, help="file to which results are appended, one line of JSON each")

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from testbed.arena.case import CaseResult
+from testbed.arena.evaluation.standings import standings
 from testbed.arena.experiments.experiment import Experiment, read_experiment
-from testbed.arena.judging.standings import standings
 from testbed.arena.names import PRICES
 from testbed.arena.policies.catalogue import IDEAL
 from testbed.arena.runner import check_experiment, run_case
@@ -72,7 +72,7 @@ GRIDS: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]] = {
         ],
     ),
 }
-"""Settings of each rival, whose combinations are its points. The defaults are one of them."""
+"""Values of the settings of each rival. Its points are all combinations, including the defaults."""
 
 
 def points(rival: str) -> list[dict[str, Any]]:

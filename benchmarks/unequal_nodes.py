@@ -4,7 +4,7 @@ One saturated query after the other on the same three executors, whose nodes hav
 1.83 each, with the same total. A line of JSON for each case; "cost" is its median batch over that of the equal nodes
 with one task each, less one. Splits:
 
-- "even-K": K equal tasks for each slot; "even-1" is Spark's own;
+- "even-K": K equal tasks for each slot; "even-1" is Spark's default;
 - "weights": a task for each slot, as long as a node's weight; Spark assigns it to any slot, as a Python source cannot
   state a preferred location;
 - "given" and "learned": `testbed.pipeline.schedule.split_by_speed` with given speeds, and with those observed in
@@ -137,10 +137,10 @@ def measured(number: int, case: str, address: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure the cases, or be their driver."""
+    """Measure the cases, or run them as the driver."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", required=True, help="equal or unequal : split")
-    parser.add_argument("--seconds", type=float, default=5.0, help="a batch on ideal nodes")
+    parser.add_argument("--cases", required=True, help="NODES:SPLIT; NODES: equal or unequal")
+    parser.add_argument("--seconds", type=float, default=5.0, help="duration of a batch on ideal nodes")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--output", type=Path)
     parser.add_argument("--drive", nargs=2, type=Path, help=argparse.SUPPRESS)

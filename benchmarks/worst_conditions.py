@@ -1,4 +1,4 @@
-"""List the worst load and metric of each policy under each condition of the experiment `adversity`.
+"""Lists the worst load and metric of each policy under each condition of the experiment `adversity`.
 
 Run ``gesscale arena run --experiment adversity --results FOLDER``, then
 ``python benchmarks/worst_conditions.py FOLDER``.
@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from testbed.arena.judging.statistics import compare
+from testbed.arena.evaluation.statistics import compare
 from testbed.arena.runs.results import read_results
 
 LEAST = 1.05
-"""An interval that begins below this is no effect."""
+"""Intervals that begin below this count as no effect."""
 
 
 def main(results: Path) -> None:

@@ -1,4 +1,4 @@
-"""Shared parts of the benchmarks on emulated nodes: the nodes, the batches of a driver, lines of results."""
+"""Shared functions of the benchmarks on emulated nodes: nodes, batches of a driver, lines of results."""
 
 import contextlib
 import json
@@ -15,7 +15,7 @@ from testbed.cluster import lifecycle, state
 from testbed.cluster.topology import Topology, read_topology
 
 NEAR_AND_FAR = ",home,near,far\nhome,0,8,20\nnear,8,0,12\nfar,20,12,0\n"
-"""Three nodes up to 20 ms apart: round trips in ms."""
+"""Round trips of three nodes, up to 20 ms."""
 
 
 def written_topology(folder: Path, topology: str, delays: str) -> Topology:
@@ -27,7 +27,7 @@ def written_topology(folder: Path, topology: str, delays: str) -> Topology:
 
 @contextlib.contextmanager
 def emulated_nodes(topology: str, delays: str = NEAR_AND_FAR) -> Iterator[tuple[Topology, Path]]:
-    """Provide nodes and a folder for a run; SIGTERM ends the context in order.
+    """Provide nodes and a folder for a run; SIGTERM ends the context cleanly.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def emulated_nodes(topology: str, delays: str = NEAR_AND_FAR) -> Iterator[tuple[
 
 
 def end_in_order() -> None:
-    """Let a SIGTERM take down what the benchmark has brought up; a second one does not stop that."""
+    """Clean up after SIGTERM; a second SIGTERM does not interrupt the clean-up."""
     signal.signal(signal.SIGTERM, _end)
 
 
@@ -59,7 +59,7 @@ def _end(*_: object) -> None:
 
 
 def driver_document(address: str, port: int) -> dict[str, Any]:
-    """Return the batches of a driver; an empty document while it does not answer."""
+    """Return the batches of a driver; empty if it does not respond."""
     with contextlib.suppress(OSError), urlopen(f"http://{address}:{port}/batches", timeout=5) as answer:
         return dict(json.load(answer))
     return {}

@@ -1,4 +1,4 @@
-"""Programs of the project's environment, or of the same environment in the files of an image."""
+"""Finds programs in the project's environment, or in the files of an image."""
 
 import sys
 from pathlib import Path
@@ -10,9 +10,9 @@ def program(name: str, root: Path | None) -> tuple[str, ...]:
     Parameters
     ----------
     name
-        Of a program in the folder of the interpreter.
+        Name of a program in the folder of the interpreter.
     root
-        A folder that has an image's files; without it the environment that runs this.
+        Folder with an image's files; None for the environment of this process.
     """
     if root is None:
         return (str(Path(sys.executable).with_name(name)),)

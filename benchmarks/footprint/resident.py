@@ -1,4 +1,4 @@
-"""Resident memory of a process, also of one for another processor that qemu runs."""
+"""Measures the resident memory of a process, also of one that qemu runs for another processor."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ _MAPPING = re.compile(
     re.MULTILINE,
 )
 _HOST_FROM = 0x7000_0000_0000
-"""Where Linux puts what a 64-bit program maps; qemu gives addresses far below to the program that it runs."""
+"""Lowest address that Linux maps for a 64-bit program; qemu maps the emulated program far below."""
 
 
 def resident_mib(pid: int) -> float:

@@ -1,4 +1,4 @@
-"""Drivers outside a cluster whose batches a local server has, as many of them as a benchmark wants."""
+"""Serves the batches of any number of external drivers from one local server."""
 
 import json
 import math
@@ -13,7 +13,7 @@ BATCH_S = 2.0
 def newest_batches(newest: int, phase: int, change: int | None) -> tuple[str, int]:
     """Return the newest 200 batches as JSON, with ``NODE`` for the node, and the rows of all of them.
 
-    Their load moves by a tenth. From the batch ``change`` on all are full and late, and half as many rows again come.
+    Their load varies by 10 %. From the batch ``change`` on, all batches are full and late, and the load is 50 % higher.
     """
     batches, total, offered = [], 0, 0
     for number in range(newest - 200, newest):
@@ -43,9 +43,9 @@ def newest_batches(newest: int, phase: int, change: int | None) -> tuple[str, in
 
 
 class Batches(BaseHTTPRequestHandler):
-    """Answers with the batches of any operator: ``/NODE/OPERATOR/batches``; one every two seconds.
+    """Serves the batches of any operator at ``/NODE/OPERATOR/batches``, one batch every two seconds.
 
-    None is full, until the load of some operators changes.
+    No batch is full until the load of some operators changes.
     """
 
     began_s = time.time()
@@ -54,11 +54,11 @@ class Batches(BaseHTTPRequestHandler):
 
     @classmethod
     def newest(cls) -> int:
-        """Return the number of the batch that began last."""
+        """Return the number of the latest batch."""
         return int((time.time() - cls.began_s + 600) / BATCH_S)
 
     def do_GET(self) -> None:
-        """Answer with the newest 200 batches."""
+        """Return the newest 200 batches."""
         _, node, operator, _ = self.path.split("/")
         now_s, change = time.time(), self.change if operator in self.changed else None
         batches, total = newest_batches(self.newest(), len(operator) + ord(operator[-1]) % 7, change)
@@ -74,4 +74,4 @@ class Batches(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it so
-        """Log nothing."""
+        """Do not log."""

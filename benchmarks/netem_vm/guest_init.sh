@@ -1,6 +1,6 @@
 #!/bin/sh
-# First process of the virtual machine: makes every node of /etc/nodes (name address) a small machine of its own,
-# with namespaces for network, processes, mounts and host name, joined by a bridge, each with an ssh server.
+# First process of the virtual machine. It creates a container for each node of /etc/nodes (name address), with
+# namespaces for network, processes, mounts and host name, and with an ssh server. A bridge connects the containers.
 set -u
 export PATH=/usr/bin:/usr/sbin:/bin:/sbin
 mkdir -p /proc /sys /dev /run /tmp

@@ -1,5 +1,5 @@
 #!/bin/sh
-# First process of a node: what it sees as /proc, /sys, /run and /tmp is its own.
+# First process of a node; mounts its separate /proc, /sys, /run and /tmp.
 mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t tmpfs run /run

@@ -1,4 +1,4 @@
-"""The file system of the virtual machine, as the kernel unpacks it into memory: one cpio archive (newc)."""
+"""Writes the file system of the virtual machine: one cpio archive (newc), which the kernel unpacks into memory."""
 
 import importlib.metadata
 import re
@@ -17,7 +17,7 @@ PROGRAMS = (
     *("cat", "chmod", "cut", "head", "hostname", "id", "ls", "mkdir", "mount", "mv", "nohup", "rm", "sleep", "sort"),
     *("tail", "test", "tr", "true", "wc"),
 )
-"""What scripts on a Debian node find; everything else is busybox's."""
+"""Programs as on a Debian node; busybox provides all others."""
 
 DISTRIBUTIONS = ("gesscale", "ping3", "pytest", "pytest-timeout", "hypothesis")
 PROJECT = Path(__file__).resolve().parents[2]
@@ -34,7 +34,7 @@ def write_image(archive: Path, root: Path, small: Mapping[str, bytes], *, python
     small
         Small files by their path in the machine; those under ``bin/`` and ``init`` are made executable.
     python
-        Whether the project, its interpreter and the packages that its tests need go in too.
+        Whether to include the project, its interpreter and the packages that its tests need.
     """
     files = dict(_system(root))
     if python:
@@ -82,11 +82,11 @@ def _with_dependencies(base: Path) -> set[str]:
 
 
 def _links(root: Path) -> Iterator[tuple[str, str]]:
-    """Yield links to busybox for everything that no real program is there for; iproute2 in its usual place."""
+    """Yield links to busybox for all programs that the image lacks, and links to iproute2 in its usual place."""
     listing = subprocess.check_output((program(root, "busybox"), "--list"), text=True)
     for applet in set(listing.split()) - {*PROGRAMS, "busybox", "sh"}:
         yield f"bin/{applet}", "/bin/busybox"
-    yield "bin/sh", "/usr/bin/dash"  # busybox's own would take its applets ip and tc for iproute2's
+    yield "bin/sh", "/usr/bin/dash"  # busybox's sh would run its applets ip and tc instead of iproute2
     for name in ("ip", "tc"):
         yield f"sbin/{name}", f"/usr/bin/{name}"
 
@@ -96,7 +96,7 @@ def _python_links() -> Iterator[tuple[str, str]]:
 
 
 def _python() -> Iterator[tuple[str, Path]]:
-    """Yield interpreter, library, packages of the project, and the project, each in the same place as here."""
+    """Yield interpreter, library, packages of the project, and the project, each with its path on this system."""
     interpreter = Path(sys.executable).resolve()
     yield str(interpreter).lstrip("/"), interpreter
     yield from _tree(Path(sysconfig.get_path("stdlib")), without=r"site-packages|/test/|idlelib|ensurepip|config-")
@@ -119,7 +119,7 @@ def _tree(folder: Path, *, without: str) -> Iterator[tuple[str, Path]]:
 
 
 def _distributions(names: Iterable[str]) -> list[importlib.metadata.Distribution]:
-    """Return installed distributions and what they need, extras left out."""
+    """Return installed distributions and their dependencies, without extras."""
     found: dict[str, importlib.metadata.Distribution] = {}
     wanted = list(names)
     while wanted:
@@ -133,7 +133,7 @@ def _distributions(names: Iterable[str]) -> list[importlib.metadata.Distribution
 
 
 def _needed_libraries(root: Path, files: Iterable[Path]) -> Iterator[tuple[str, Path]]:
-    """Yield the shared libraries that the files need, as the dynamic linker finds them."""
+    """Yield the shared libraries that the files need, found by the dynamic linker."""
     binaries = [str(file) for file in files if ".so" in file.name or _is_elf(file)]
     output = subprocess.run(("ldd", *binaries), env=libraries(root), capture_output=True, text=True, check=False).stdout
     for found in re.findall(r"(?:=> |\t)(/\S+) \(0x", output):

@@ -1,6 +1,6 @@
-"""One virtual machine with a node per name of a latency map, reached by ssh from a separate network.
+"""Runs a virtual machine with one node for each name of a latency map, reachable by ssh from a separate network.
 
-The machine's process holds that network: when it ends, for whatever reason, nothing stays behind.
+The network belongs to the machine's process: when the process exits, for any reason, the network is removed.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ PREFIX = 24
 NETWORK = "10.92.1"
 HOST, MACHINE = f"{NETWORK}.254", f"{NETWORK}.253"
 KERNEL_OPTIONS = "console=ttyS0 panic=-1 quiet mitigations=off no5lvl"
-"""The last two spare the emulated processor work that protects nothing here."""
+"""The last two avoid work of the emulated processor that has no use here."""
 
 MEMORY_MIB, MEMORY_WITH_PYTHON_MIB = 512, 2048
 MAX_NODES = 250
@@ -35,13 +35,13 @@ class Machine:
     Attributes
     ----------
     addresses
-        Those of the nodes, by name.
+        Addresses of the nodes by name.
     config
-        A configuration for ssh, which names the key that every node accepts and the file with the nodes' own.
+        Configuration of ssh: the key that every node accepts, and the known hosts.
     console
-        What the machine wrote while it ran.
+        Log of the machine's console.
     boot_s
-        Seconds from the start to the first answer by ssh.
+        Time from the start until ssh works, seconds.
     """
 
     pid: int
@@ -57,7 +57,7 @@ class Machine:
     def ssh(
         self, node: str | None, command: str, *, text: str = "", timeout_s: float = SSH_TIMEOUT_S
     ) -> subprocess.CompletedProcess[str]:
-        """Run a shell command on a node, or on the machine itself where the node is None."""
+        """Run a shell command on a node, or on the machine itself if the node is None."""
         address = MACHINE if node is None else self.addresses[node]
         return subprocess.run(
             self.inside(("ssh", "-F", str(self.config), f"root@{address}", command)),
@@ -69,7 +69,7 @@ class Machine:
         )
 
     def must(self, node: str | None, command: str, *, text: str = "") -> str:
-        """Run a shell command as `ssh` does and return its output; end with its complaint where it fails."""
+        """Run a shell command like `ssh` and return its output; exit with its error if it fails."""
         done = self.ssh(node, command, text=text)
         if done.returncode:
             message = f"{node or 'the machine'}: {command!r} failed: {done.stderr.strip() or done.stdout.strip()}"
@@ -81,7 +81,7 @@ class Machine:
 def running_machine(
     names: Sequence[str], scratch: Path, cache: Path, *, python: bool, deadline_s: int
 ) -> Iterator[Machine]:
-    """Boot a machine and end it on the way out.
+    """Boot a machine, and shut it down when the context ends.
 
     Parameters
     ----------
@@ -90,9 +90,9 @@ def running_machine(
     scratch
         A folder for its files: keys, image, console.
     cache
-        Where unpacked packages are kept from one run to the next.
+        Folder of the unpacked packages, which later runs use again.
     python
-        Whether the project is to run inside.
+        Whether the machine includes Python and the project.
     deadline_s
         Time after which the machine shuts down, even if this process has ended, seconds.
     """
@@ -122,15 +122,15 @@ def _small_files(
     identity, host_key, known_hosts = scratch / "identity", scratch / "host_key", scratch / "known_hosts"
     config, console = scratch / "ssh_config", scratch / "console.log"
     subprocess.run(("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", identity), check=True)
-    made = subprocess.check_output(
+    generated = subprocess.check_output(
         (program(root, "dropbearkey"), "-t", "ed25519", "-f", host_key),
         env=libraries(root),
         stderr=subprocess.DEVNULL,
         text=True,
     )
-    public = next(line for line in made.splitlines() if line.startswith("ssh-ed25519")).rsplit(" ", 1)[0]
-    known = ((address, public) for address in (MACHINE, *addresses.values()))
-    known_hosts.write_text("".join(f"{address} {key}\n" for address, key in known), encoding="utf-8")
+    public = next(line for line in generated.splitlines() if line.startswith("ssh-ed25519")).rsplit(" ", 1)[0]
+    hosts = ((address, public) for address in (MACHINE, *addresses.values()))
+    known_hosts.write_text("".join(f"{address} {key}\n" for address, key in hosts), encoding="utf-8")
     config.write_text(
         f"IdentityFile {identity}\nIdentitiesOnly yes\nUserKnownHostsFile {known_hosts}\nBatchMode yes\n"
         "ConnectTimeout 20\nLogLevel ERROR\n",
@@ -157,9 +157,9 @@ def _small_files(
 
 
 def _start(root: Path, image: Path, console: Path, memory_mib: int) -> subprocess.Popen[bytes]:
-    """Start qemu in a separate network and mount namespace; it ends with this process.
+    """Start qemu in a separate network and mount namespace; it exits with this process.
 
-    It goes before other work of this system, which would be seen as errors of its clock.
+    It has priority over other work of this system, which would cause errors of its clock.
     """
     emulator = program(root, "qemu-system-x86_64")
     kernel = next((root / "boot").glob("vmlinuz-*"))
@@ -183,7 +183,7 @@ def _start(root: Path, image: Path, console: Path, memory_mib: int) -> subproces
         stdin=subprocess.DEVNULL,
         start_new_session=True,
     )
-    with contextlib.suppress(OSError):  # where the kernel divides the processor by sessions first
+    with contextlib.suppress(OSError):  # exists if the kernel shares the processor between sessions first
         Path(f"/proc/{process.pid}/autogroup").write_text("-10", encoding="utf-8")
     return process
 
@@ -200,5 +200,5 @@ def _await_answer(machine: Machine, process: subprocess.Popen[bytes]) -> None:
                     return
         time.sleep(0.2)
     output = machine.console.read_text(errors="replace")[:4000] if machine.console.exists() else ""
-    message = f"the machine did not answer within {BOOT_TIMEOUT_S:g} s; its console ends:\n{output}"
+    message = f"the machine did not answer within {BOOT_TIMEOUT_S:g} s; its console:\n{output}"
     raise SystemExit(message)

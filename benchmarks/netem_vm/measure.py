@@ -38,9 +38,9 @@ class PairResult:
     median_ms
         Median of the runs' medians.
     between_ms
-        Largest less smallest of the runs' medians.
+        Range of the runs' medians.
     within_ms
-        Largest less smallest echo of a run, median over the runs.
+        Range of the echoes of a run, median over the runs.
     lost
         Echoes lost, all runs.
     """
@@ -64,7 +64,7 @@ def ping_all(machine: Machine, latencies: LatencyMap, *, count: int, delayed: bo
     count
         Echoes per pair.
     delayed
-        Whether the map's delays are asked, or none.
+        Whether the map's delays are configured; otherwise the expected delay is 0.
     """
     load = os.getloadavg()[0]
     pairs = []
@@ -72,18 +72,18 @@ def ping_all(machine: Machine, latencies: LatencyMap, *, count: int, delayed: bo
         others = latencies.names[row + 1 :]
         commands = (f"ping -n -c {count} -i {INTERVAL_S} -W 5 {machine.addresses[other]} || true" for other in others)
         for other, command in zip(others, commands, strict=True):
-            came = [
+            received = [
                 float(time_ms)
                 for time_ms in re.findall(r"time=([\d.]+) ms$", machine.must(name, command), re.MULTILINE)
             ]
             expected_ms = latencies.delay_ms(name, other) if delayed else NOT_DELAYED_MS
-            lost = [None] * (count - len(came))
-            pairs.append(evaluate_pair(expected_ms or 0.0, [*came, *lost], first=name, second=other))
+            lost = [None] * (count - len(received))
+            pairs.append(evaluate_pair(expected_ms or 0.0, [*received, *lost], first=name, second=other))
     return Run(pairs=tuple(pairs), load=(load, os.getloadavg()[0]))
 
 
 def read_checked(document: Mapping[str, list[dict]], load: float) -> Run:
-    """Read what ``testbed check`` wrote with ``--output json``."""
+    """Parse the output of ``testbed check --output json``."""
     pairs = (PairCheck(first=pair.pop("from"), second=pair.pop("to"), **pair) for pair in map(dict, document["pairs"]))
     return Run(pairs=tuple(pairs), load=(load, os.getloadavg()[0]))
 
@@ -123,8 +123,8 @@ def summary(results: Sequence[PairResult], runs: Sequence[Run]) -> dict[str, obj
         "pairs_within_tolerance": sum(result.ok for result in results),
         "runs": len(runs),
         "median_error_ms": statistics.median(errors),
-        "least_error_ms": min(errors),
-        "greatest_error_ms": max(errors),
+        "min_error_ms": min(errors),
+        "max_error_ms": max(errors),
         "median_spread_within_a_run_ms": statistics.median(result.within_ms for result in results),
         "median_spread_between_runs_ms": statistics.median(result.between_ms for result in results),
         "lost": sum(result.lost for result in results),

@@ -1,4 +1,4 @@
-"""What the virtual machine is made of: Debian packages, fetched and unpacked, never installed."""
+"""Downloads and unpacks the Debian packages of the virtual machine, without installing them."""
 
 import os
 import shutil
@@ -8,13 +8,13 @@ from pathlib import Path
 from gesscale.common.shell import command_line
 
 PROGRAMS = ("qemu-system-x86", "busybox-static", "dropbear-bin", "iputils-ping", "iproute2", "util-linux")
-"""Fetched with whatever of their dependencies this system lacks; what it has is used as it is."""
+"""Downloaded with the dependencies that are missing on this system; installed ones are used from there."""
 
 KERNEL = "linux-image-cloud-amd64"
 
 
 def unpacked_packages(cache: Path) -> Path:
-    """Return the folder with the unpacked packages; filled at the first call."""
+    """Return the folder with the unpacked packages; the first call fills it."""
     root = cache / "root"
     if (cache / "complete").exists():
         return root
@@ -41,7 +41,7 @@ def unpacked_packages(cache: Path) -> Path:
 
 
 def program(root: Path, name: str) -> Path:
-    """Return a program: the unpacked one, else the system's."""
+    """Return the path of a program: the unpacked one, otherwise the system's."""
     for folder in ("usr/bin", "bin", "usr/sbin", "sbin"):
         if (root / folder / name).exists():
             return root / folder / name

@@ -1,11 +1,11 @@
-"""The results as a page of markdown."""
+"""Formats the results as a Markdown page."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 
 def markdown(document: Mapping[str, Any]) -> str:
-    """Write the results.
+    """Return the results as Markdown.
 
     Parameters
     ----------
@@ -14,17 +14,17 @@ def markdown(document: Mapping[str, Any]) -> str:
     """
     series = {name: part for name, part in document["series"].items() if part}
     lines = [
-        "# Delays of a map, asked and measured",
+        "# Delays of a map, configured and measured",
         "",
         document["about"],
         "",
         *_series_table(series),
         "",
-        "## Pair by pair",
+        "## Pairs",
         "",
         *_pair_table({name: part for name, part in series.items() if name != "no delays"}),
         "",
-        "## What else was tried",
+        "## Checks",
         "",
         *_findings(document["findings"]),
     ]
@@ -33,7 +33,7 @@ def markdown(document: Mapping[str, Any]) -> str:
 
 def _series_table(series: Mapping[str, Any]) -> Iterable[str]:
     columns = (
-        *("", "runs", "within tolerance", "error: median (least to greatest) ms"),
+        *("", "runs", "within tolerance", "error: median (minimum to maximum) ms"),
         *("spread within a run ms", "between runs ms", "lost", "load average"),
     )
     yield from _head(columns)
@@ -44,7 +44,7 @@ def _series_table(series: Mapping[str, Any]) -> Iterable[str]:
                 name,
                 each["runs"],
                 f"{each['pairs_within_tolerance']} of {each['pairs']}",
-                f"{each['median_error_ms']:.2f} ({each['least_error_ms']:.2f} to {each['greatest_error_ms']:.2f})",
+                f"{each['median_error_ms']:.2f} ({each['min_error_ms']:.2f} to {each['max_error_ms']:.2f})",
                 f"{each['median_spread_within_a_run_ms']:.2f}",
                 f"{each['median_spread_between_runs_ms']:.2f}",
                 each["lost"],
@@ -54,8 +54,8 @@ def _series_table(series: Mapping[str, Any]) -> Iterable[str]:
 
 
 def _pair_table(series: Mapping[str, Any]) -> Iterable[str]:
-    """Write a row for each pair; for each series its median, error, and spread within a run and between runs."""
-    yield from _head(("pair", "asked ms", *(f"{name}: median, error (spread within, between)" for name in series)))
+    """Return a row for each pair: for each series its median, error, and spread within a run and between runs."""
+    yield from _head(("pair", "configured ms", *(f"{name}: median, error (spread within, between)" for name in series)))
     by_pair = zip(*(part["pairs"] for part in series.values()), strict=True)
     for pairs in by_pair:
         cells = (
@@ -68,10 +68,10 @@ def _pair_table(series: Mapping[str, Any]) -> Iterable[str]:
 
 def _findings(findings: Mapping[str, Any]) -> Iterable[str]:
     for name, found in findings.items():
-        yield f"- {name}: " + "; ".join(f"{what}: {_said(value)}" for what, value in found.items())
+        yield f"- {name}: " + "; ".join(f"{check}: {_formatted(value)}" for check, value in found.items())
 
 
-def _said(value: object) -> object:
+def _formatted(value: object) -> object:
     if isinstance(value, bool):
         return "yes" if value else "NO"
     return value

@@ -1,4 +1,4 @@
-"""The delays of a map by the kernel's netem, in a virtual machine, compared with the same map through the relay.
+"""Measures the delays of a map by the kernel's netem in a virtual machine, and by the relay on this system.
 
 Run ``python benchmarks/netem_vm/run.py RESULTS [--map MAP] [--runs N] [--count N]`` as root on Debian; the README
 in this directory describes it. It writes results.json, results.md and the machine's console.
@@ -34,15 +34,15 @@ class Results:
     findings: dict[str, dict[str, object]] = field(default_factory=dict)
 
     @property
-    def sound(self) -> bool:
-        """Whether everything that should hold does."""
+    def passed(self) -> bool:
+        """Whether all checks pass."""
         return all(value is not False for found in self.findings.values() for value in found.values())
 
 
 def main() -> int:
     options = _options()
     if os.geteuid():
-        sys.exit("expected to be run as root: it makes network namespaces and a tap device")
+        sys.exit("run this as root: it creates network namespaces and a tap device")
     try:
         latencies = read_map(options.map, unit=DelayUnit(options.unit), kind=DelayKind(options.kind))
     except (OSError, LatencyMapError) as error:
@@ -67,7 +67,7 @@ def main() -> int:
     (options.results / "results.json").write_text(json.dumps(document, indent=2), encoding="utf-8")
     (options.results / "results.md").write_text(markdown(document), encoding="utf-8")
     log_progress(f"wrote {options.results / 'results.md'}")
-    return 0 if results.sound else 3
+    return 0 if results.passed else 3
 
 
 def _measure(latencies: LatencyMap, scratch: Path, options: argparse.Namespace, results: Results) -> None:
@@ -76,7 +76,7 @@ def _measure(latencies: LatencyMap, scratch: Path, options: argparse.Namespace, 
     with running_machine(
         latencies.names, scratch, PROJECT / ".cache/netem-vm", python=options.inside, deadline_s=options.deadline
     ) as machine:
-        results.findings["machine"] = {"answers by ssh after s": round(machine.boot_s, 1)}
+        results.findings["machine"] = {"reachable by ssh after s": round(machine.boot_s, 1)}
         log_progress("no delays")
         undelayed = [ping_all(machine, latencies, count=count, delayed=False) for _ in range(runs)]
         results.runs["no delays"] = undelayed
@@ -85,8 +85,10 @@ def _measure(latencies: LatencyMap, scratch: Path, options: argparse.Namespace, 
             machine, latencies, scratch, runs=runs, count=count
         )
         if options.inside:
-            log_progress("the project itself on this kernel")
-            checked, results.findings["the project inside"] = try_inside(machine, latencies, scratch, count=count)
+            log_progress("the project on this kernel")
+            checked, results.findings["the project in the machine"] = try_inside(
+                machine, latencies, scratch, count=count
+            )
             results.runs["netem, testbed up"] = [checked]
     log_progress("the relay, on this system")
     results.runs["relay"] = relay_runs(latencies, scratch, runs=runs, count=count)
@@ -99,12 +101,14 @@ def log_progress(text: str) -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=Path, help="folder for results.json, results.md and console.log")
-    parser.add_argument("--map", type=Path, default=EDGE8, help="a latency map (default: that of edge8)")
-    parser.add_argument("--unit", default="ms", choices=list(DelayUnit), help="its unit (default ms)")
-    parser.add_argument("--kind", default="rtt", choices=list(DelayKind), help="what its delays are (default rtt)")
+    parser.add_argument("--map", type=Path, default=EDGE8, help="a latency map (default: edge8)")
+    parser.add_argument("--unit", default="ms", choices=list(DelayUnit), help="unit of the map (default ms)")
+    parser.add_argument(
+        "--kind", default="rtt", choices=list(DelayKind), help="kind of the delays in the map (default rtt)"
+    )
     parser.add_argument("--runs", type=int, default=3, help="measurements of every pair (default 3)")
     parser.add_argument("--count", type=int, default=10, help="echoes per pair and run (default 10)")
-    parser.add_argument("--deadline", type=int, default=3600, help="seconds after which the machine goes off")
+    parser.add_argument("--deadline", type=int, default=3600, help="seconds after which the machine shuts down")
     parser.add_argument("--inside", action="store_true", help="also run the project's test on the machine's kernel")
     return parser.parse_args()
 

@@ -1,4 +1,4 @@
-"""Steps on the machine: the scripts of ``plan``, and the project's tests."""
+"""Steps of the benchmark: the scripts of ``plan``, the project's tests, and the relay."""
 
 import json
 import os
@@ -21,12 +21,12 @@ EVERY_STATE = (
 )
 LONG_S = 600
 CLUSTER = "vmmap"
-INSIDE = "/tmp"  # noqa: S108 - in the machine's own memory
+INSIDE = "/tmp"  # noqa: S108 - a folder of the virtual machine
 KERNEL_TEST = "tests/real/test_netem_kernel.py"
 
 
 def hosts_file(machine: Machine, scratch: Path) -> Path:
-    """Write where the nodes are."""
+    """Write the hosts file of the nodes."""
     file = scratch / "hosts.csv"
     rows = "".join(f"{name},{address}\n" for name, address in machine.addresses.items())
     file.write_text(f"name,address\n{rows}", encoding="utf-8")
@@ -34,7 +34,7 @@ def hosts_file(machine: Machine, scratch: Path) -> Path:
 
 
 def map_file(latencies: LatencyMap, scratch: Path) -> Path:
-    """Write the map where the commands of the project read it."""
+    """Write the map as a file for the project's commands."""
     file = scratch / "map.csv"
     write_csv(latencies, file)
     return file
@@ -43,13 +43,13 @@ def map_file(latencies: LatencyMap, scratch: Path) -> Path:
 def try_scripts(
     machine: Machine, latencies: LatencyMap, scratch: Path, *, runs: int, count: int
 ) -> tuple[list[Run], dict[str, bool]]:
-    """Run the scripts that ``plan`` writes: on every node twice, measure, undo.
+    """Run the scripts of ``plan`` twice on every node, measure, and undo them.
 
     Returns
     -------
     list of Run and dict
-        The measurements, and what held: the state of every node the same after the second run of its script,
-        and after the undo as it was at first.
+        The measurements and the checks: a second run of a script changes nothing, and the undo restores the
+        initial state of every node.
     """
     scripts = scratch / "scripts"
     call(
@@ -65,14 +65,14 @@ def try_scripts(
     for name in latencies.names:
         machine.must(name, "sh -s", text=(scripts / f"undo-{name}.sh").read_text(encoding="utf-8"))
     return measured, {
-        "every node has its delays": all("netem" in state for state in states[1].values()),
+        "every node has delays": all("netem" in state for state in states[1].values()),
         "the second run of a script changes nothing": states[2] == states[1],
-        "after the undo every node is as before": _states(machine) == states[0],
+        "the undo restores every node": _states(machine) == states[0],
     }
 
 
 def try_inside(machine: Machine, latencies: LatencyMap, scratch: Path, *, count: int) -> tuple[Run, dict[str, object]]:
-    """Run the project itself on the machine's kernel: the test of plan's scripts, and a cluster by netem."""
+    """Run the project on the machine's kernel: the test of plan's scripts, and a cluster with netem."""
     python = f"{command_line(('cd', str(PROJECT)))} && {command_line((sys.executable, '-m'))}"
     tested = machine.ssh(None, f"{python} pytest -q -p no:cacheprovider {KERNEL_TEST} 2>&1", timeout_s=LONG_S)
     machine.must(None, f"cat >{INSIDE}/map.csv", text=map_file(latencies, scratch).read_text(encoding="utf-8"))
@@ -95,7 +95,7 @@ def try_inside(machine: Machine, latencies: LatencyMap, scratch: Path, *, count:
 
 
 def relay_runs(latencies: LatencyMap, scratch: Path, *, runs: int, count: int) -> list[Run]:
-    """Measure the same map through the relay, in network namespaces of this system."""
+    """Measure the same map with the relay, in network namespaces of this system."""
     map_file(latencies, scratch)
     topology = scratch / "topology.yaml"
     topology.write_text(topology_text(latencies), encoding="utf-8")
@@ -112,7 +112,7 @@ def relay_runs(latencies: LatencyMap, scratch: Path, *, runs: int, count: int) -
 
 
 def topology_text(latencies: LatencyMap) -> str:
-    """Describe a cluster of the map's nodes, as ``testbed up`` reads it next to ``map.csv``."""
+    """Return the topology file of a cluster of the map's nodes, for a folder with ``map.csv``."""
     return (
         f"name: {CLUSTER}\nlatency: {{file: map.csv, unit: ms, kind: rtt}}\n"
         f"driver_node: {json.dumps(latencies.names[0])}\nsubnet: 10.92.0.0/24\n"
@@ -126,12 +126,12 @@ def call(program: str, *arguments: str, inside: Machine | None = None, codes: tu
         inside.inside(command) if inside else command, capture_output=True, text=True, timeout=LONG_S, check=False
     )
     if done.returncode not in codes:
-        message = f"{command_line((program, *arguments))} ended with {done.returncode}: {done.stderr.strip()}"
+        message = f"{command_line((program, *arguments))} exited with {done.returncode}: {done.stderr.strip()}"
         raise SystemExit(message)
     return done.stdout
 
 
 def _states(machine: Machine) -> dict[str, str]:
-    """Return the output of tc for every node's device without a counter, in one request."""
+    """Return the output of tc for every node's device, without its packet counter, in one request."""
     reported = re.sub(r"direct_packets_stat \d+ ", "", machine.must(None, EVERY_STATE)).split("node ")[1:]
     return dict(state.split("\n", 1) for state in reported)

@@ -1,1 +1,1 @@
-"""Policies against each other: the same loads and nodes, many seeds, intervals, a report."""
+"""Compares policies on the same simulated loads and nodes over many seeds."""

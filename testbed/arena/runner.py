@@ -136,7 +136,9 @@ def _demand(world: World, operator: str) -> tuple[int, ...]:
 @lru_cache(maxsize=16)  # shared by all policies of one world
 def _demand_of(inflow: Inflow, best: BestPlacements, duration_s: float, sample_s: float) -> tuple[int, ...]:
     samples = math.ceil(duration_s / sample_s - 1e-9)
-    return tuple(best.least(inflow_rows_per_s(inflow, index * sample_s, sample_s))[0] for index in range(samples))
+    return tuple(
+        best.smallest_for(inflow_rows_per_s(inflow, index * sample_s, sample_s))[0] for index in range(samples)
+    )
 
 
 @lru_cache(maxsize=16)

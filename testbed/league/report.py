@@ -10,10 +10,10 @@ from gesscale.common import API_VERSION
 from gesscale.model.document import as_document
 from testbed.arena.case import CaseResult
 from testbed.arena.cli.tables import on_one_line
+from testbed.arena.evaluation.comparison import group_results, records
+from testbed.arena.evaluation.standings import RunCosts
+from testbed.arena.evaluation.statistics import Interval, compare, mean_interval
 from testbed.arena.experiments.experiment import Experiment
-from testbed.arena.judging.comparing import group_results, records
-from testbed.arena.judging.standings import RunCosts
-from testbed.arena.judging.statistics import Interval, compare, mean_interval
 from testbed.arena.report.formatting import counted, figure, short_name
 from testbed.live.report import ReportTable
 

@@ -106,7 +106,7 @@ def _samples(run: LiveRun, world: World, operator: str, ended_s: float) -> Itera
         rate = (offered[1] - offered[0]) / seconds
         yield Sample(
             t_s=from_s,
-            demand_replicas=best.least(rate)[0],
+            demand_replicas=best.smallest_for(rate)[0],
             supply_replicas=supply,
             serving_replicas=min(supply, len(batches[ended - 1].nodes)) if ended else kept[0],
             input_rows_per_s=rate,

@@ -39,7 +39,7 @@ class BestPlacements:
         """Return the largest MST of a number of replicas, rows/s, and its sorted placement."""
         return self._best[replicas]
 
-    def least(self, rows_per_s: float) -> tuple[int, tuple[str, ...]]:
+    def smallest_for(self, rows_per_s: float) -> tuple[int, tuple[str, ...]]:
         """Return the fewest replicas that sustain a rate, and their best placement."""
         needed = rows_per_s * (1 - _ROUNDING)
         more = bisect_left(self._reached, needed)

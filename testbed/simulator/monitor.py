@@ -220,4 +220,4 @@ class SimulatedCluster:
 
 
 def _full(node: Node) -> Node:
-    return replace(node, problem="it already has the most executors that it can hold", reason=Reason.NO_ROOM)
+    return replace(node, problem="it already has its maximum number of executors", reason=Reason.NO_ROOM)

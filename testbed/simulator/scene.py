@@ -109,7 +109,7 @@ class MetricTraits(Section):
     Attributes
     ----------
     cpu: Definition of CPU use.
-    window_s: Time over which an operator is judged.
+    window_s: Time over which an operator is measured.
     history_s: How far back batches are read.
     stale_after_s: Age from which metrics are stale.
     delay_s: Age of the newest metrics.

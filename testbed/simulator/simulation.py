@@ -45,7 +45,7 @@ class SimulatedClock:
         self._sample_s = self.scene.sample_s
         self._shares = {name: tuple(self.scene.source_shares(name).items()) for name in self.scene.workflow.operators}
         self._loads = tuple(self.scene.workloads.items())
-        self._needed = {name: self.best[name].least for name in self._shares}
+        self._needed = {name: self.best[name].smallest_for for name in self._shares}
         self._offered_rows = dict.fromkeys(self.scene.workloads, 0.0)
         self._tallies: dict[str, Tally] = {}
         self._tally()

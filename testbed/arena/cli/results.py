@@ -38,7 +38,7 @@ def compare(
 ) -> None:
     """Compare every policy with a baseline, seed by seed: means, ratios, share of wins."""
     from testbed.arena.cli.tables import comparison_tables
-    from testbed.arena.judging.comparing import choose_baseline, choose_metrics, compare_results
+    from testbed.arena.evaluation.comparison import choose_baseline, choose_metrics, compare_results
     from testbed.arena.runs.results import read_results
 
     experiment, results = read_results(folder)
@@ -106,7 +106,7 @@ def league(
 ) -> None:
     """Rank the policies over all loads by cost, and name the winner of each load."""
     from testbed.arena.cli.tables import standing_tables
-    from testbed.arena.judging.standings import lateness_metric, standings
+    from testbed.arena.evaluation.standings import lateness_metric, standings
     from testbed.arena.report.formatting import short_name
     from testbed.arena.runs.results import read_results
 
@@ -184,7 +184,7 @@ def record(
 
 def _baseline(experiment: "Experiment", results: Sequence["CaseResult"], requested: str | None) -> str:
     """Return the baseline policy, and warn if it is not the usual one."""
-    from testbed.arena.judging.comparing import choose_baseline
+    from testbed.arena.evaluation.comparison import choose_baseline
     from testbed.arena.report.formatting import short_name
 
     if requested is None and any(result.case.policy == IDEAL for result in results):

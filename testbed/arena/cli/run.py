@@ -85,7 +85,7 @@ def run(
     Exit 1: a policy lost all its runs, or the arena failed in one.
     """
     from testbed.arena.cli.tables import comparison_tables, warn_of_lost
-    from testbed.arena.judging.comparing import choose_baseline, choose_metrics, compare_results, results_document
+    from testbed.arena.evaluation.comparison import choose_baseline, choose_metrics, compare_results, results_document
     from testbed.arena.runner import check_experiment
     from testbed.arena.runs.results import open_results
     from testbed.arena.runs.running import ARENA_FAILED

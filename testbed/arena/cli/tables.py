@@ -9,9 +9,9 @@ from rich.table import Table
 from gesscale.cli.output import stderr_console, table, warn
 from gesscale.common.errors import Problem
 from testbed.arena.case import CaseResult
-from testbed.arena.judging.comparing import Compared
-from testbed.arena.judging.standings import Standing
-from testbed.arena.judging.statistics import Interval, MetricComparison
+from testbed.arena.evaluation.comparison import Compared
+from testbed.arena.evaluation.standings import Standing
+from testbed.arena.evaluation.statistics import Interval, MetricComparison
 from testbed.arena.report.formatting import figure, short_name, span
 
 _REASONS_SHOWN = 5

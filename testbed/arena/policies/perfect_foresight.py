@@ -76,11 +76,11 @@ def _ideal_plan(scene: Scene, operator: str, best: BestPlacements) -> tuple[int,
     waiting_rows = 0.0
     while len(plan) < samples or (waiting_rows > 0 and len(plan) < most):
         rows = waiting_rows + scene.sample_s * inflow_rows_per_s(inflow, len(plan) * scene.sample_s, scene.sample_s)
-        replicas, _ = best.least(rows / scene.sample_s)
+        replicas, _ = best.smallest_for(rows / scene.sample_s)
         carried_rows = best[replicas][0] * scene.sample_s
         waiting_rows = rows - carried_rows if rows > carried_rows * (1 + _ROUNDING) else 0.0
         plan.append(replicas)
-    return (*plan, best.least(0.0)[0])
+    return (*plan, best.smallest_for(0.0)[0])
 
 
 def needed_rows_per_s(scene: Scene, operator: str, at_s: float) -> float:

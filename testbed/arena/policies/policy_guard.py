@@ -114,7 +114,7 @@ class PolicyGuard:
         self.name = self._guarded("name", lambda: self._policy.name)
 
     def analyze(self, observation: WorkflowObservation, knowledge: Knowledge) -> Mapping[str, Analysis]:
-        """Let the policy analyze; see `gesscale.ports.Policy`.
+        """Run the policy's analysis; see `gesscale.ports.Policy`.
 
         Raises
         ------
@@ -130,7 +130,7 @@ class PolicyGuard:
         return self._validated("analyze", call)
 
     def plan(self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge) -> Mapping[str, Plan]:
-        """Let the policy plan; see `gesscale.ports.Policy`.
+        """Run the policy's planning; see `gesscale.ports.Policy`.
 
         Raises
         ------

@@ -9,9 +9,9 @@ from pydantic import TypeAdapter
 
 from gesscale.common.yaml_text import read_yaml
 from testbed.arena.case import CaseResult
+from testbed.arena.evaluation.comparison import ResultGroup, group_results
+from testbed.arena.evaluation.statistics import Interval, compare
 from testbed.arena.experiments.experiment import Experiment
-from testbed.arena.judging.comparing import ResultGroup, group_results
-from testbed.arena.judging.statistics import Interval, compare
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

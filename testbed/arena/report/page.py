@@ -15,9 +15,9 @@ from gesscale.common.errors import cause_of
 from gesscale.errors import InputError
 from gesscale.extras import how_to_install
 from testbed.arena.case import CaseResult
+from testbed.arena.evaluation.comparison import choose_baseline
+from testbed.arena.evaluation.statistics import RESAMPLES
 from testbed.arena.experiments.experiment import Experiment
-from testbed.arena.judging.comparing import choose_baseline
-from testbed.arena.judging.statistics import RESAMPLES
 from testbed.arena.policies.catalogue import policy_names
 from testbed.arena.report.figures import Drawing, PolicyFigures, draw_tradeoffs, draw_trajectories
 from testbed.arena.report.formatting import counted, figure, short_names, with_short_names

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from testbed.arena.judging.statistics import Interval
+from testbed.arena.evaluation.statistics import Interval
 from testbed.arena.names import PERFECT_FORESIGHT
 from testbed.arena.report.formatting import NOTHING, counted, figure, span
 from testbed.arena.report.outcomes import MEASURES, Measure, Outcomes

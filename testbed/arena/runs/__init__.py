@@ -1,1 +1,1 @@
-"""Many cases, here or on Spark, and what came of them, kept."""
+"""Runs many cases, on this machine or on Spark, and stores their results."""

@@ -20,8 +20,8 @@ from gesscale.common.errors import cause_of
 from gesscale.errors import InputError
 from gesscale.formatting import describe_exception
 from testbed.arena.case import Case, CaseResult
+from testbed.arena.evaluation.comparison import results_document
 from testbed.arena.experiments.experiment import Experiment, experiment_of
-from testbed.arena.judging.comparing import results_document
 from testbed.arena.runs.running import ARENA_FAILED
 from testbed.results_folder import check_results_folder
 

@@ -286,12 +286,12 @@ def _initial(
 ) -> Mapping[str, tuple[str, ...]]:
     """Return the placements at the start: `static` has the replicas that the peak needs, `ideal` those needed now."""
     if policy == STATIC:
-        return {name: best[name].least(_peak_rows_per_s(scene, name))[1] for name in scene.initial}
+        return {name: best[name].smallest_for(_peak_rows_per_s(scene, name))[1] for name in scene.initial}
     if policy == IDEAL:
-        return {name: best[name].least(needed_rows_per_s(scene, name, 0.0))[1] for name in scene.initial}
+        return {name: best[name].smallest_for(needed_rows_per_s(scene, name, 0.0))[1] for name in scene.initial}
     first_s = min(_FIRST_S, scene.duration_s)
     return {
-        name: best[name].least(inflow_rows_per_s(inflow_of(scene, name), 0.0, first_s))[1]
+        name: best[name].smallest_for(inflow_rows_per_s(inflow_of(scene, name), 0.0, first_s))[1]
         if experiment.operators[name].initial_replicas == NEEDED
         else placement
         for name, placement in scene.initial.items()

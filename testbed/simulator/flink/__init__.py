@@ -1,1 +1,1 @@
-"""A plant that behaves as Flink does: rows flow without batches, and every change stops the job for a while."""
+"""Simulates Flink: rows flow without batches, and every change stops the job for some time."""

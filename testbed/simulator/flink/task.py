@@ -249,7 +249,7 @@ class Task:
         return again + fresh
 
     def event_span(self, rows: float) -> tuple[float, float]:
-        """Return when the first and the last of the newest rows entered the workflow, and let go of all."""
+        """Return when the first and the last of the newest rows entered the workflow, and discard all of them."""
         span = self.stream.event_span(self.processed_rows - rows, self.processed_rows)
         self.stream.forget(self.processed_rows)
         return span

@@ -1,1 +1,1 @@
-"""Spark Structured Streaming: micro-batches with a cap and a trigger, tasks in waves, round trips in series."""
+"""Simulates Spark Structured Streaming: micro-batches with a cap and a trigger, tasks in waves, serial round trips."""

@@ -47,7 +47,7 @@ class IdleReports:
         return None
 
 
-#: Fewest batches kept; the most is twice as many.
+#: Minimum number of recent batches in memory; the maximum is twice this number.
 BATCHES_KEPT = 512
 
 #: Emits output: number of rows read, time, and when the first and the last of them entered the workflow. Returns the

@@ -142,13 +142,13 @@ class FigureSpread:
     """Distribution of a quantity over seeds."""
 
     median: float
-    least: float
-    greatest: float
+    minimum: float
+    maximum: float
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "FigureSpread":
         """Summarise at least one value."""
-        return cls(median=statistics.median(values), least=min(values), greatest=max(values))
+        return cls(median=statistics.median(values), minimum=min(values), maximum=max(values))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

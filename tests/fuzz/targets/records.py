@@ -12,7 +12,7 @@ from fuzz.target import TESTS, Form, Target
 from gesscale.cli.output import Output
 from gesscale.cli.replay import replay
 from gesscale.monitor.record_files import BATCHES, DECISIONS
-from testbed.arena.judging.comparing import results_document
+from testbed.arena.evaluation.comparison import results_document
 from testbed.arena.runs.results import EXPERIMENT, LINES, open_results, read_results
 from testbed.simulator.validation.batches import batches_of_run
 from testbed.simulator.validation.recorded_run import read_run

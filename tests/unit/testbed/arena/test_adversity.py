@@ -1,4 +1,4 @@
-"""The bundled experiment of adverse conditions: each is as named, and some have the described effect."""
+"""The bundled experiment of adverse conditions: each variant sets its condition, and some have the described effect."""
 
 from collections.abc import Mapping
 
@@ -79,4 +79,4 @@ def test_the_night_has_no_row_and_the_day_needs_four_replicas(adversity, world):
     assert load.absolute
     assert load.rows_per_s[int(90 * 60 // load.step_s)] == 0.0
     assert load.offered_rows(160 * 60) == load.offered_rows(60 * 60) == 600 * 3600
-    assert night.best[OP].least(load.rows_per_s[int(30 * 60 // load.step_s)])[0] == 4
+    assert night.best[OP].smallest_for(load.rows_per_s[int(30 * 60 // load.step_s)])[0] == 4

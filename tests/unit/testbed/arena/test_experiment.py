@@ -1,4 +1,4 @@
-"""Experiments: read, checked, varied, and the same after a way through JSON and YAML."""
+"""Experiments: reading, validation, variants, and round trips through JSON and YAML."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The nodes of an experiment: of a topology, of a latency map, or drawn."""
+"""Nodes of an experiment: from a topology, from a latency map, or random."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Kanis's queries as simulated jobs: rates, sizes, and that they run."""
+"""Kanis's queries as simulated jobs: rates, sizes and complete runs."""
 
 import math
 
@@ -9,7 +9,7 @@ from testbed.arena.experiments.experiment import Experiment, read_experiment
 from testbed.arena.worlds.scenes import World, world_of
 
 MEAN_ROWS_PER_S = 1_200_000
-"""Of the cosine; a query's load_factor makes it its own."""
+"""Peak of the cosine, which a query's load_factor scales."""
 
 
 def query(name: str) -> Experiment:

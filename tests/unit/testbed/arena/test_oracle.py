@@ -1,4 +1,4 @@
-"""The cheapest plan: against every plan there is in a small world, and in the arena against the other policies."""
+"""The cheapest plan, compared with all plans of a small world and with the other policies of the arena."""
 
 from collections import deque
 from dataclasses import replace

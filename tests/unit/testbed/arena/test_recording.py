@@ -1,4 +1,4 @@
-"""A recorded run with its page."""
+"""Recorded simulated runs and their page."""
 
 from itertools import pairwise
 

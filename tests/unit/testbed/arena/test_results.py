@@ -1,4 +1,4 @@
-"""A folder of results: kept while cases finish, resumed, read back, refused."""
+"""Results folders: written while cases finish, resumed, read, rejected."""
 
 import json
 
@@ -8,7 +8,7 @@ from refusals import refused
 
 from gesscale.errors import InputError
 from testbed.arena.case import CaseResult
-from testbed.arena.judging.comparing import records
+from testbed.arena.evaluation.comparison import records
 from testbed.arena.runs.results import open_results, read_results
 from testbed.arena.runs.running import ARENA_FAILED
 

@@ -1,4 +1,4 @@
-"""One case from end to end: metrics, the ideal, the frontier, and policies that lose."""
+"""One case from end to end: metrics, the ideal policy, the frontier, and lost runs."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Optimisations of the loop, the simulator or the scores change no decision and no score.
+"""Decisions and scores do not change with optimisations of the loop, the simulator or the scores.
 
 The digests cover every reason, placement and score of small runs: two operators, nodes that fail, links that slow down,
 gaps and late steps, on either engine. Scores count to nine digits, as processors may round the last ones differently.

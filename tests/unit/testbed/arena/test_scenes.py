@@ -1,4 +1,4 @@
-"""The world of a case: the same for every policy of a seed, and scaled to what replicas can do."""
+"""The world of a case: the same for every policy of a seed, and scaled to the capacity of replicas."""
 
 from dataclasses import replace
 
@@ -94,7 +94,7 @@ def test_static_starts_with_the_best_placement_for_the_peak():
     found = world("static")
     best = found.best["operator"]
     load = found.scene.workloads["operator"]
-    count, placement = best.least(load.peak_rows_per_s)
+    count, placement = best.smallest_for(load.peak_rows_per_s)
     assert found.scene.initial == {"operator": placement}
     assert best[count][0] >= load.peak_rows_per_s > best[count - 1][0]
 

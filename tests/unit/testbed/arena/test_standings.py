@@ -4,7 +4,7 @@ import arena_runs
 import pytest
 
 from testbed.arena.case import CaseResult
-from testbed.arena.judging.standings import standings
+from testbed.arena.evaluation.standings import standings
 
 EXPERIMENT = arena_runs.small_experiment(policies=["static", "thr-nlaware", "gesscale", "ideal"], seeds=2)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy
 
-from testbed.arena.judging.statistics import compare, geometric_mean_of_ratios, mean_interval
+from testbed.arena.evaluation.statistics import compare, geometric_mean_of_ratios, mean_interval
 
 TEN = [3.0, 5.0, 4.0, 8.0, 1.0, 6.0, 2.0, 9.0, 4.0, 8.0]  # mean 5.0
 

@@ -1,4 +1,4 @@
-"""Rows that wait, from the rates of samples."""
+"""The backlog, computed from the rates of samples."""
 
 import pytest
 

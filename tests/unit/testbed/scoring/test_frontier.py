@@ -32,7 +32,7 @@ UNIT_S = 30  # half a step
 
 
 def never_too_few(levels: tuple[int, ...], demand: list[int], downtime_units: int) -> bool:
-    """Whether what was kept for the downtime, and so can serve, is enough in every half step."""
+    """Whether the replicas that serve during the downtime suffice in every half step."""
     return all(
         min(levels[max(0, unit - downtime_units) : unit + 1]) >= demand[unit // 2] for unit in range(len(levels))
     )

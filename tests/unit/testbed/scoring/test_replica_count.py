@@ -1,4 +1,4 @@
-"""All replicas of a workflow together, and how often it was scaled."""
+"""Total replicas of a workflow, and number of its scaling actions."""
 
 import pytest
 

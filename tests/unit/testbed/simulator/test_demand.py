@@ -7,13 +7,13 @@ from gesscale.model.workflow import Operator
 from testbed.simulator.demand import BestPlacements, best_placements
 from testbed.simulator.spark.plant import SparkPlant
 
-WORTH = {"a": 100.0, "b": 80.0, "c": 10.0}
+CAPACITY = {"a": 100.0, "b": 80.0, "c": 10.0}
 
 
 def mst(operator: str, placement: Sequence[str]) -> float:
-    """Rows/s: what the nodes are worth, less 30 where a and b are together with a third."""
+    """Return the capacity of a placement, rows/s: the sum over its nodes, minus 30 for three nodes."""
     assert operator == "op"
-    return sum(WORTH[node] for node in placement) - 30 * (len(placement) == 3)
+    return sum(CAPACITY[node] for node in placement) - 30 * (len(placement) == 3)
 
 
 def operator(**limits: int) -> Operator:
@@ -27,11 +27,11 @@ def test_each_number_of_replicas_has_its_best_placement() -> None:
 
 @pytest.mark.parametrize(("rate", "replicas"), [(0, 1), (100, 1), (100.1, 2), (180, 2), (500, 3)])
 def test_the_demand_is_the_fewest_replicas_for_the_rate_or_all(rate: float, replicas: int) -> None:
-    assert BestPlacements(mst, operator(), ["a", "b", "c"]).least(rate)[0] == replicas
+    assert BestPlacements(mst, operator(), ["a", "b", "c"]).smallest_for(rate)[0] == replicas
 
 
 def test_beyond_twelve_nodes_a_placement_grows_greedily() -> None:
-    # 20 nodes worth 1..20; the best n are the n greatest, which growing finds where worths just add up.
+    # 20 nodes with capacities 1..20 that add up: the best n are the n largest, and growing finds them.
     names = [f"m{number:02}" for number in range(1, 21)]
     best = BestPlacements(
         lambda _, placement: sum(int(node[1:]) for node in placement), operator(max_replicas=3), names
@@ -46,4 +46,4 @@ def test_the_demand_of_a_scene_follows_the_true_mst_of_its_plant() -> None:
     best = best_placements(scene, SparkPlant(scene, physics_of(scene, QUIET), seed=1))["first"]
     assert best[1] == (pytest.approx(6000 / 12.3), ("n0",))
     assert best[2] == (pytest.approx(12000 / 12.7), ("n0", "n1"))
-    assert [best.least(rate)[0] for rate in (487, 488, 944, 945)] == [1, 2, 2, 2]
+    assert [best.smallest_for(rate)[0] for rate in (487, 488, 944, 945)] == [1, 2, 2, 2]

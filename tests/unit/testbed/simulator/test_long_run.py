@@ -1,4 +1,4 @@
-"""An hour of the live loop while every kind of fault strikes once."""
+"""An hour of the live loop with one fault of each kind."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How executors shared the work of batches."""
+"""Distribution of the work of batches over executors."""
 
 from collections.abc import Sequence
 from dataclasses import replace

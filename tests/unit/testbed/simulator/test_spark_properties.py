@@ -1,4 +1,4 @@
-"""Whatever is ordered and whatever fails: rows are neither lost nor doubled, and time never goes back."""
+"""For any orders and failures, rows are not lost or duplicated, and time never goes backwards."""
 
 import math
 from dataclasses import replace
@@ -51,7 +51,7 @@ def toggle(plant: SparkPlant, operator: str, node: str) -> None:
     try:
         order(plant, operator, **{"remove" if node in present else "add": (node,)})
     except ClusterError:
-        assert plant.state().placements.get(operator, ()) == present, "an order that fails changes nothing"
+        assert plant.state().placements.get(operator, ()) == present, "a failed order changes nothing"
 
 
 def check(plant: SparkPlant, operator: str, before: Tally | None) -> Tally:
@@ -91,7 +91,7 @@ def shifted(scene: Scene, moved: list[tuple[float, str, str]], what: SparkPhysic
     assert done == plant.tally("second").processed_rows
     for completion in completions:
         assert completion.offered_from_s <= completion.offered_until_s <= completion.at_s
-    # With a replica where nothing fails any more, all rows come through in the end.
+    # With a replica and without further failures, all rows are processed in the end.
     for name in tallies:
         if not plant.state().placements[name]:
             order(plant, name, add=("n4",))
@@ -125,6 +125,6 @@ def test_the_true_mst_falls_with_delay_and_ignores_the_order_of_nodes(
     one, other = (SparkPlant(scene, {"op": what}, seed=seed) for scene in (near, far))
     mst = one.mst_rows_per_s("op", placement)
     assert mst == one.mst_rows_per_s("op", placement[::-1])
-    # Where slots take tasks as they become free, a longer delay may by chance deal them out better.
+    # If slots take tasks as they become free, a longer delay may by chance lead to a better distribution.
     assert other.mst_rows_per_s("op", placement) <= mst * 1.02
     assert mst > 0

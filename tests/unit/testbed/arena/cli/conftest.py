@@ -1,4 +1,4 @@
-"""``gesscale arena`` in this process, and a small load for it."""
+"""Fixtures: ``gesscale arena`` in this process, and a small load."""
 
 from collections.abc import Callable
 from pathlib import Path

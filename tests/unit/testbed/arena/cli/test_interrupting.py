@@ -1,4 +1,4 @@
-"""Ctrl-C, and errors in one line."""
+"""Interrupts by Ctrl-C, and errors."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""``gesscale arena run`` as a user runs it, and the commands on its results."""
+"""``gesscale arena run``, and the commands that read its results."""
 
 import json
 

@@ -1,7 +1,7 @@
 from arena_results import an_experiment
 
 from testbed.arena.case import Case, CaseResult
-from testbed.arena.judging.statistics import Interval
+from testbed.arena.evaluation.statistics import Interval
 from testbed.arena.report.outcomes import PROVISIONING, Outcomes
 from testbed.arena.report.tables import comparison, lost_runs, verdict_of
 

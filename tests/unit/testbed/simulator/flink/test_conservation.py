@@ -1,4 +1,4 @@
-"""Whatever is ordered and whatever fails: not a row is lost, and none is counted twice."""
+"""For any orders and failures, no row is lost or counted twice."""
 
 import math
 from contextlib import suppress

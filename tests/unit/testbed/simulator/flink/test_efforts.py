@@ -1,4 +1,4 @@
-"""How replicas shared the work of ticks, and what ticks handed on."""
+"""Work of each replica per tick, and the rows that leave in a tick."""
 
 from dataclasses import replace
 

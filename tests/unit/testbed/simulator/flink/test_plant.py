@@ -1,4 +1,4 @@
-"""The plant tick by tick, and what Monitor makes of it."""
+"""The plant tick by tick, and the readings of Monitor."""
 
 from dataclasses import replace
 from itertools import pairwise

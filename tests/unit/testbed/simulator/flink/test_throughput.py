@@ -1,4 +1,4 @@
-"""The rate of replicas, from the physics alone."""
+"""Throughput of replicas, computed from the physics."""
 
 from dataclasses import replace
 

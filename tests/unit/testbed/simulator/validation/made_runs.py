@@ -1,4 +1,4 @@
-"""Recorded runs that were never recorded: made by hand, or by the simulator itself from known constants."""
+"""Builds recorded runs for tests: by hand, or by the simulator from known constants."""
 
 import math
 from collections.abc import Sequence
@@ -62,21 +62,21 @@ def run_of(
     )
 
 
-def played_run(
+def simulated_run(
     physics: SparkPhysics, *, seed: int = 3, reported: bool = True, groups: Sequence[int] = (1, 1, 1, 1)
 ) -> RecordedRun:
-    """Return 400 s by the simulator: the load rises and falls, four replicas come, and go again one by one.
+    """Return 400 s from the simulator: the load rises and falls, four replicas are added and removed one by one.
 
     Parameters
     ----------
     physics
-        What the run follows.
+        Constants of the simulation.
     seed
-        Of its noise.
+        Seed of the noise.
     reported
         Whether orders have the time until the last new replica registered.
     groups
-        How many replicas come with each order.
+        Number of replicas that each order adds.
     """
     offered = [batch(0, 1.0, rows=0, seconds=0.5, offered_rows_total=0.0)]
     total = 0.0

@@ -68,7 +68,7 @@ def test_a_held_out_run_of_query_5_is_within_the_simulated_range(name: str) -> N
     totals = compare_run(run, physics, replay_run(run, physics, 20)).totals
     for figure in ("batch_time_s", "backlog_rows", "backlog_peak_rows", "serving_s"):
         total = totals[figure]
-        assert total.simulated.least < total.recorded < total.simulated.greatest, figure
+        assert total.simulated.minimum < total.recorded < total.simulated.maximum, figure
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Records of runs: the bundled ones, trimmed ones, and those that cannot be used."""
+"""Records of runs: bundled, trimmed and unusable ones."""
 
 import json
 import shutil

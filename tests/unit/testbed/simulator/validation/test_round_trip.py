@@ -1,9 +1,9 @@
-"""A run that the simulator made from known constants is refitted to these constants."""
+"""A refit to a simulated run returns the constants of the simulation."""
 
 from dataclasses import replace
 
 import pytest
-from made_runs import KNOWN, played_run
+from made_runs import KNOWN, simulated_run
 
 from testbed.simulator.validation.batches import batch_errors, batches_of_run
 from testbed.simulator.validation.comparison import timeline_errors
@@ -27,7 +27,7 @@ FORGOTTEN = replace(
 
 
 def test_without_noise_every_constant_is_recovered() -> None:
-    run = played_run(KNOWN)
+    run = simulated_run(KNOWN)
     assert {len(batch.nodes) for batch in run.batches} == {1, 2, 3, 4, 5}
     fitted = refit(FORGOTTEN, [run]).physics
     # Four digits are kept of the first three, four places of the others. Nothing else varies.
@@ -46,7 +46,7 @@ def test_without_noise_every_constant_is_recovered() -> None:
 
 def test_the_extra_time_of_simultaneous_starts_is_recovered() -> None:
     # One replica after 2.5 s; each of three that are ordered together after 2.5 + 2 x 1.5 s.
-    run = played_run(replace(KNOWN, start_together_s=1.5), groups=(1, 3))
+    run = simulated_run(replace(KNOWN, start_together_s=1.5), groups=(1, 3))
     fitted = refit(FORGOTTEN, [run]).physics
     assert (fitted.start_s, fitted.start_together_s) == pytest.approx((2.5, 1.5))
     assert fitted.start_spread == pytest.approx(0.0, abs=1e-9)
@@ -56,7 +56,7 @@ STATEFUL = replace(KNOWN, state_partitions=6, state_task_s=0.05, state_round_tri
 
 
 def test_the_time_of_a_state_task_is_recovered_from_placements() -> None:
-    fitted = refit(replace(STATEFUL, fixed_s=1.0, state_task_s=0.9), [played_run(STATEFUL)])
+    fitted = refit(replace(STATEFUL, fixed_s=1.0, state_task_s=0.9), [simulated_run(STATEFUL)])
     # Four digits are kept of each.
     assert fitted.physics.state_task_s == pytest.approx(0.05, rel=1e-3)
     assert fitted.physics.fixed_s == pytest.approx(0.25, rel=1e-3)
@@ -67,10 +67,10 @@ def test_the_time_of_a_state_task_is_recovered_from_placements() -> None:
 @pytest.mark.parametrize("seed", range(2))
 def test_with_noise_batch_times_are_predicted_within_their_error(seed: int) -> None:
     noise = 0.03
-    run = played_run(replace(KNOWN, batch_noise=noise), seed=seed)
+    run = simulated_run(replace(KNOWN, batch_noise=noise), seed=seed)
     count = len(batches_of_run(run, from_s=30.0))
     fitted = refit(FORGOTTEN, [run]).physics
-    clean = batches_of_run(played_run(KNOWN), from_s=30.0)
+    clean = batches_of_run(simulated_run(KNOWN), from_s=30.0)
     # Least squares of 3 constants on `count` readings are off by noise sqrt(3 / count) in the root mean square, and
     # the mean is below that; three times it is not exceeded by chance. Network time is without noise: even less.
     assert batch_errors(fitted, clean).batch_time.mean_pct < 300 * noise * (3 / count) ** 0.5
@@ -81,7 +81,7 @@ def test_with_noise_batch_times_are_predicted_within_their_error(seed: int) -> N
 
 
 def test_a_replay_with_the_true_constants_is_the_same_run() -> None:
-    run = played_run(KNOWN)
+    run = simulated_run(KNOWN)
     again = simulate_recorded_run(run, KNOWN, seed=99)
     errors = timeline_errors(run.batches, again)
     # The load is known at the beginning of batches only, so a batch that is not full may differ by some rows; while

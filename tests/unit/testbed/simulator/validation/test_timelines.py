@@ -1,4 +1,4 @@
-"""How far two trajectories are apart, on trajectories made by hand."""
+"""Distances between trajectories made by hand."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""``gesscale arena validate`` and ``refit`` as a user types them."""
+"""Command lines ``gesscale arena validate`` and ``refit``."""
 
 import json
 import shutil
@@ -55,7 +55,7 @@ def test_json_of_runs_has_every_figure(arena: Command) -> None:
     serving = reported["totals"]["serving_s"]
     # Between the orders and the ends of the first batches, by hand from the two files: 9.58, 9.82, 10.70 s.
     assert serving["recorded"] == pytest.approx((9.58 + 9.82 + 10.70) / 3, abs=0.01)
-    assert serving["simulated"]["least"] <= serving["simulated"]["median"] <= serving["simulated"]["greatest"]
+    assert serving["simulated"]["minimum"] <= serving["simulated"]["median"] <= serving["simulated"]["maximum"]
     assert set(reported["distances"]) == set(document["betweenRuns"]["warm-1, warm-2"])
 
 

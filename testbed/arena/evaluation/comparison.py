@@ -10,8 +10,8 @@ from gesscale.errors import InputError
 from gesscale.formatting import suggestion
 from gesscale.model.document import as_document
 from testbed.arena.case import CaseResult
+from testbed.arena.evaluation.statistics import Interval, MetricComparison, compare, mean_interval
 from testbed.arena.experiments.experiment import Experiment
-from testbed.arena.judging.statistics import Interval, MetricComparison, compare, mean_interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from gesscale.errors import InputError
 from gesscale.formatting import suggestion
 from testbed.arena.case import CaseResult
+from testbed.arena.evaluation.comparison import ResultGroup, group_results
+from testbed.arena.evaluation.statistics import Interval, geometric_mean_of_ratios, mean_interval
 from testbed.arena.experiments.experiment import Experiment
-from testbed.arena.judging.comparing import ResultGroup, group_results
-from testbed.arena.judging.statistics import Interval, geometric_mean_of_ratios, mean_interval
 from testbed.arena.names import IDEAL, ORACLE, PRICES, UNRANKED, LatenessMeasure
 from testbed.scoring.sample import LAG_ABOVE, LAG_AREA
 from testbed.scoring.scorer import OBJECTIVES

@@ -1,4 +1,4 @@
-"""Policies against a baseline, and next to a reference."""
+"""Policies compared with a baseline and with published values."""
 
 import arena_runs
 import pytest
@@ -6,7 +6,7 @@ from refusals import refused
 
 from gesscale.errors import InputError
 from testbed.arena.case import CaseResult
-from testbed.arena.judging.comparing import choose_baseline, compare_results, results_document
+from testbed.arena.evaluation.comparison import choose_baseline, compare_results, results_document
 
 REFERENCE = {"source": "a paper", "figures": {"thr-nlaware": {"cost": 200.0}, "gesscale": {"cost": 150.0}}}
 
