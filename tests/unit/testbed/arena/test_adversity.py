@@ -54,8 +54,8 @@ def test_a_policy_that_counts_only_work_ignores_a_slow_link(adversity):
 def test_a_stage_waits_for_its_slowest_node_known_or_not(world):
     for variant, reported in (("speed=unequal-unknown", 1.0), ("speed=unequal-known", 0.5)):
         plant = world(variant).plant
-        # 2400 rows of 5 ms take 12 s on edge1 and 24 s on edge2, at half the speed: two replicas work off 4800 rows
-        # in what one takes for 4800. The rest of a batch, 0.31 s and 4.41 round trips of 4 ms, is below 3 % of it.
+        # 2400 rows of 5 ms take 12 s on edge1 and 24 s on edge2, at half the speed: two replicas process 4800 rows
+        # in the same time as one. The rest of a batch, 0.31 s and 4.41 round trips of 4 ms, is below 3 % of it.
         both, alone = (plant.mst_rows_per_s(OP, nodes) for nodes in (("edge1", "edge2"), ("edge1",)))
         assert both == pytest.approx(alone, rel=0.03)
         assert plant.state().weights["edge2"] == reported

@@ -38,7 +38,7 @@ def test_every_policy_is_compared_on_every_workload_and_metric():
     assert ours.against.ratio.mean == pytest.approx(0.5)
     assert ours.against.wins == 1.0
     assert ours.reference_ratio == 0.75  # 150 / 200
-    assert compared[3].reference_ratio is None  # the paper has no such figure
+    assert compared[3].reference_ratio is None  # the paper has no such value
 
 
 def test_a_lost_run_is_counted_and_no_mean_includes_it():

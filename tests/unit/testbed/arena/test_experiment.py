@@ -50,7 +50,7 @@ def test_bundled_experiments_survive_json_and_yaml():
 
 def test_cases_are_all_combinations_grouped_by_world():
     experiment = made(policies=["static", "gesscale"], workloads=["nyc", "steps"], seeds=2)
-    # 2 workloads x 2 seeds x 2 policies, the policy changing fastest
+    # 2 workloads x 2 seeds x 2 policies, the policy changes fastest
     assert len(experiment.cases()) == 8
     assert experiment.cases()[:3] == (
         Case(workload="nyc", seed=0, policy="static"),

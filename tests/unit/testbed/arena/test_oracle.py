@@ -34,7 +34,7 @@ FLINK = replace(SPARK, changing_s=(40.0, 40.0), changing_rows_per_s=((0.0, 0.0),
 
 
 def cost(fluid: Fluid, plan: tuple[int, ...]) -> float:
-    """Replica-minutes and late minutes at their price, second by second, with each second's rows in a line."""
+    """Return replica-minutes and late minutes at their price, simulated second by second with a queue of rows."""
     rates = [
         load.rows_per_s[int(second // load.step_s)]
         for load, _ in fluid.inflow
@@ -79,8 +79,8 @@ def test_no_plan_is_cheaper(fluid, price, initial):
 
 
 def test_a_change_that_costs_more_than_it_saves_is_not_planned():
-    # One replica fewer for the last three minutes saves 3; the stop of 40 s makes rows 10 s late and more, and they
-    # cost 10 a minute: at 60 rows/s, 2,400 rows wait, and 40 of them fewer each second.
+    # One replica fewer for the last three minutes saves 3 replica-minutes. The stop of 40 s makes rows at least 10 s
+    # late, at a price of 10 per minute: at 60 rows/s, 2,400 rows wait, and their number falls by 40 each second.
     high = replace(FLINK, inflow=((load((150, 150, 150, 60, 60, 60)), 1.0),), initial=2)
     assert set(cheapest_plan(high)[:6]) == {2}
     # With a late start nothing is lost by a change, and late minutes are not needed.

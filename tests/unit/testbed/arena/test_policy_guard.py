@@ -26,7 +26,7 @@ ADDS = Plan(operator="map", reason=Reason.OVERLOADED, before=("a", "b"), placeme
 
 @dataclass
 class Given:
-    """A policy that returns what it is given; a callable is called."""
+    """A policy that returns given values, or the results of given callables."""
 
     analyses: Any = None
     plans: Any = None
@@ -69,7 +69,7 @@ def planned(**changes: Any) -> Given:
 
 
 def test_a_plan_for_an_operator_whose_driver_is_down_is_accepted():
-    # The cluster does not list it and would reject the order; by the last reading the plan is sound.
+    # The cluster does not list it and would reject the order; the plan is valid for the last reading.
     not_listed = replace(CLUSTER, placements={})
     removes = replace(ADDS, placement=("a",))
     assert run_step(Given(plans={"map": removes}), cluster=not_listed) == {"map": removes}
@@ -163,7 +163,7 @@ def test_outside_the_main_thread_a_slow_policy_loses_when_it_is_done():
     caught: list[RunLost] = []
 
     def slow() -> Mapping[str, Plan]:
-        threading.Event().wait(0.6)  # a tenth of it counts
+        threading.Event().wait(0.6)  # 10 % of it counts
         return {"map": STAYS}
 
     def run() -> None:

@@ -30,7 +30,7 @@ def fill(folder, experiment, *, cases=None, run_case=arena_runs.run_case):
 def test_results_survive_an_incomplete_line(tmp_path, experiment):
     fill(tmp_path, experiment, cases=5)
     lines = tmp_path / "results.jsonl"
-    lines.write_bytes(lines.read_bytes()[:-20])  # the power went while the fifth was written
+    lines.write_bytes(lines.read_bytes()[:-20])  # a power failure during the fifth line
     assert len(read_results(tmp_path)[1]) == 4
     with open_results(tmp_path, experiment) as kept:
         assert kept.missing == experiment.cases()[4:]

@@ -27,11 +27,11 @@ def run_policy(
 @pytest.mark.parametrize("engine", ["spark", "flink"])
 def test_ideal_defines_the_demand_of_accuracy(engine):
     metrics = run_policy("ideal", engine=engine).metrics
-    # The staircase needs more and then fewer replicas; ideal has them at once, and is its own frontier.
+    # The staircase needs more and then fewer replicas; ideal has them at once, and equals the frontier.
     assert metrics["accuracy_O"] == metrics["accuracy_U"] == metrics["time_to_converge_s"] == 0.0
     assert metrics["reconfigurations"] >= 4
     assert metrics["above_frontier_pct"] == pytest.approx(0.0)
-    # Its changes cost nothing: rows are through as soon as their last batch is.
+    # Its changes are free: all rows are processed when their last batch ends.
     assert metrics["lag_above_slo_s"] == 0.0
     assert metrics["excess_time"] < 0.01
 
@@ -53,7 +53,7 @@ def test_a_workflow_of_two_operators_is_scored_as_a_whole():
     chain = {"first": {}, "second": {"upstream": ["first"]}}
     whole, one = (run_policy("static", operators=operators).metrics for operators in (chain, {"first": {}}))
     assert whole["drained"] is True
-    # Two operators of the same kind under the same rates keep twice the replicas.
+    # Two operators of the same kind with the same rates have twice the replicas.
     assert whole["cost"] == 2 * one["cost"]
     assert whole["latency_mean_s"] > one["latency_mean_s"]
 

@@ -164,8 +164,8 @@ def test_a_workflow_that_is_no_graph_without_cycles_is_rejected(upstream):
 
 
 def test_ideal_processes_an_overload_afterwards():
-    # Two replicas at most. For 60 s twice as much is offered as they carry; 60 s more are needed to work it off, then
-    # one replica would do for 1 row/s. Samples are 10 s long.
+    # Two replicas at most. For 60 s the load is twice their capacity; they need another 60 s to process the backlog.
+    # Then one replica is enough for 1 row/s. Samples are 10 s long.
     small = {"operators": {"operator": {"max_replicas": 2}}}
     plain = world("ideal", **small)
     most = plain.best["operator"][2][0]
@@ -179,5 +179,5 @@ def test_ideal_processes_an_overload_afterwards():
 def test_every_load_can_have_another_duration(workload: str):
     short = world(workload=workload, length="240s").scene.workloads["operator"]
     assert short.duration_s == pytest.approx(240.0)
-    # the same peak as without: a pattern is scaled to what the replicas can do
+    # the same peak as without: a pattern is scaled to the capacity of the replicas
     assert short.peak_rows_per_s == world(workload=workload).scene.workloads["operator"].peak_rows_per_s

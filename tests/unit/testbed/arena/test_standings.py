@@ -68,8 +68,8 @@ def test_a_lost_run_loses_the_load_but_other_seeds_are_compared():
 
 
 def test_a_load_is_won_over_the_seeds_of_all_policies():
-    # gesscale has only the first seed: at 1, steps cost it 150 there, and the threshold 120 + 20. The second
-    # seed, in which the threshold pays 1,000, would put it behind.
+    # gesscale has only the first seed: at 1, its cost of steps is 150, and that of the threshold 120 + 20. The second
+    # seed, in which the cost of the threshold is 1,000, would reverse the order.
     found = [
         CaseResult(case=each.case, metrics={**each.metrics, "node_seconds": 60_000.0})
         if (each.case.policy, each.case.workload, each.case.seed) == ("thr-nlaware", "steps", 1)
@@ -82,7 +82,7 @@ def test_a_load_is_won_over_the_seeds_of_all_policies():
 
 
 def test_costs_can_use_another_measure_of_lateness():
-    # The area is three times the minutes: gesscale pays 60 and 3 x 5 late minutes for spikes, 61 and 3 x 6.
+    # The area is three times the minutes: the cost of gesscale on spikes is 60 and 3 x 5 late minutes, 61 and 3 x 6.
     found = [
         CaseResult(case=each.case, metrics={**each.metrics, "lag_area_slo_s": 3 * each.metrics["lag_above_slo_s"]})
         for each in results()

@@ -39,7 +39,7 @@ def test_quantiles_are_accurate_within_a_bin(drawn: list[tuple[int, float, float
     everyone = np.sort(np.concatenate(rows))
     for share, told_s in zip((0.5, 0.95, 0.99), histogram.quantiles_s(0.5, 0.95, 0.99), strict=True):
         assert told_s is not None
-        # 200 rows stand for an even spread: a step of it to either side, and the bin of one per cent.
+        # 200 rows represent an even spread: a step of it to either side, and the bin of one per cent.
         least = np.quantile(everyone, max(0.0, share - 0.006), method="lower")
         most = np.quantile(everyone, min(1.0, share + 0.006), method="higher")
         assert least * 0.98 - 2e-3 <= told_s <= most * 1.02 + 2e-3
@@ -47,15 +47,15 @@ def test_quantiles_are_accurate_within_a_bin(drawn: list[tuple[int, float, float
 
 
 def test_the_lag_is_the_age_of_the_oldest_unprocessed_row() -> None:
-    # The oldest row of each batch: offered at 0, through at 15: late in (10, 15); offered at 10, through at 18: never;
-    # offered at 20, through at 45: late in (30, 45).
+    # The oldest row of each batch: offered at 0, processed at 15: late in (10, 15); offered at 10, processed at 18: never;
+    # offered at 20, processed at 45: late in (30, 45).
     assert scored(batch(0, 10, 15), batch(10, 18, 18), batch(20, 40, 45)).lag_above_slo_s == pytest.approx(20)
 
 
 def test_rows_that_are_never_processed_are_late_until_the_end() -> None:
-    # All rows until 5 s came through; those after it became late at 15 s.
+    # All rows until 5 s were processed; later ones became late at 15 s.
     assert scored(batch(0, 5, 6), left=True).lag_above_slo_s == pytest.approx(100 - 15)
-    # Nothing ever came: the first row was offered at 0.
+    # No row was processed: the first row was offered at 0.
     assert scored(left=True).lag_above_slo_s == pytest.approx(90)
 
 

@@ -34,7 +34,7 @@ def test_bins_have_mean_rates_and_the_last_backlog() -> None:
     # (20 x 10 + 5 x 20) / 25, 20, 10 x 20 / 25, 0; and 5 x 10 / 25, 10, (10 x 10 + 15 x 30) / 25, 15 x 30 / 25.
     assert series["input_rows_per_s"] == pytest.approx((12, 20, 8, 0))
     assert series["processed_rows_per_s"] == pytest.approx((2, 10, 22, 18))
-    # 200 at 20 s, 250 at 25 s, 500 at 50 s, 600 at 60 s less 450, and 150 are gone 5 s after 75 s.
+    # 200 at 20 s, 250 at 25 s, 500 at 50 s, 600 - 450 at 60 s, and the other 150 are processed 5 s after 75 s.
     assert series["backlog_rows"] == pytest.approx((250, 500, 150, 0))
 
 

@@ -55,7 +55,7 @@ def test_the_papers_seven_metrics_computed_by_hand() -> None:
     # One replica too few in [0, 120), one too many in [360, 480): 120 replica-s of 600 s each.
     assert (scores.accuracy_U, scores.accuracy_O) == pytest.approx((0.2, 0.2))
     assert (scores.timeshare_U, scores.timeshare_O) == pytest.approx((20, 20))
-    # Backlog: 120 (20 + 100 - 20 - 50 - 10) = 4,800 rows at 600 s, at 50 rows/s gone 96 s later: 96 / 600.
+    # Backlog: 120 (20 + 100 - 20 - 50 - 10) = 4,800 rows at 600 s, processed at 50 rows/s in 96 s: 96 / 600.
     assert scores.excess_time == pytest.approx(0.16)
     assert scores.drained
     assert scores.reconfigurations == 2  # the third is ordered when the measurement is over
@@ -104,11 +104,11 @@ def test_operators_are_combined_by_sums_means_and_the_longest() -> None:
         sink.sampled(each._replace(processed_rows_per_s=100.0))
     sink.completed(Completion(rows=5, offered_from_s=0, offered_until_s=0, at_s=4))
     both = combine({"source": source, "sink": sink.scores(700)})
-    # The sink lacks one replica all the time, never converges, processes all its rows and holds one node for 700 s.
+    # The sink lacks one replica all the time, never converges, processes all its rows and uses one node for 700 s.
     assert both.accuracy_U == pytest.approx(0.2 + 1)
     assert both.accuracy_O == pytest.approx(0.2)
     assert both.timeshare_U == pytest.approx((20 + 100) / 2)
-    assert both.excess_time == pytest.approx(100 / 600)  # the sink's input goes on until 700 s; the source has 0.16
+    assert both.excess_time == pytest.approx(100 / 600)  # the sink's input continues until 700 s; the source has 0.16
     assert both.reconfigurations == 2
     assert both.cost == pytest.approx(16 + 10)
     assert both.node_seconds == pytest.approx(1060 + 700)

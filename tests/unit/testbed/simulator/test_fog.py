@@ -25,7 +25,7 @@ def test_a_node_that_failed_is_down_in_the_cluster_state() -> None:
     assert down.reason is Reason.NOT_READY
     assert down.problem
     assert not fog.cluster_state(20, {}).nodes["n1"].problem
-    assert not fog.cluster_state(5, {}).nodes["n1"].problem  # an earlier instant is right, too
+    assert not fog.cluster_state(5, {}).nodes["n1"].problem  # an earlier instant is valid, too
 
 
 def test_a_fault_of_an_unknown_node_is_rejected() -> None:

@@ -10,7 +10,7 @@ from testbed.simulator.scene import CpuAccount, MetricTraits, Scene, SimulatedNo
 from testbed.simulator.spark.plant import SparkPlant
 
 NEVER = PolicyOptions(cpu_low_pct=0, cpu_high_pct=100)
-"""THR that changes nothing."""
+"""THR that never changes replicas."""
 
 
 def scene(**traits: object) -> Scene:
@@ -64,7 +64,7 @@ def test_late_metrics_lack_the_newest_batches_and_cpu_use() -> None:
 def test_a_batch_in_the_future_is_rejected() -> None:
     plant = SparkPlant(scene(), physics_of(scene(), QUIET), seed=1)
     plant.advance(53.0)
-    # Batches end 2.7 s after each tenth second. That of 52.7 s is number 4, and 4 modulo 3 is 1: it ends in a day.
+    # Batches end 2.7 s after every 10 s. The one at 52.7 s is number 4, and 4 modulo 3 is 1: its end is a day later.
     reports = LyingReports(plant, Faults([FaultWindow(Fault.METRICS_LYING, 50.0, 60.0)]))
     metrics = SimulatedMetrics(reports, ["op"], MetricTraits(), np.random.default_rng(1))
     reading = metrics.observe(53.0).readings["op"]
@@ -85,7 +85,7 @@ def test_gaps_have_the_frequency_of_the_scene_and_a_code() -> None:
     assert set(missing_codes) == {"metrics-missing", "batches-missing"}
 
 
-# Each replica on its own
+# Readings of each replica
 
 
 SLOW = {"n0": SimulatedNode(name="n0"), "n1": SimulatedNode(name="n1", weight=0.5)}

@@ -59,7 +59,7 @@ def test_delays_of_steps_are_bounded_and_do_not_add_up() -> None:
 
 
 def test_a_lost_replica_is_started_again_once_its_node_is_back() -> None:
-    # n1 holds a replica that was ordered; its node is gone from 3,000 to 4,000 s, and there is no third.
+    # n1 has an ordered replica; its node is gone from 3,000 to 4,000 s, and there is no third.
     scene = one_operator(
         steady(700, 6000), delays=equal_delays(2, 5), failures=(NodeFailure(node="n1", from_s=3000, until_s=4000),)
     )
@@ -87,7 +87,7 @@ def test_a_run_depends_on_the_seed(policy: str) -> None:
 
 
 def test_the_noise_of_a_batch_does_not_depend_on_the_policy() -> None:
-    # Nine nodes or one: after the same number of batches the same factors come. Both work at their limit.
+    # Nine nodes or one: after the same number of batches the noise is the same. Both are at their limit.
     physics = replace(QUIET, batch_noise=0.1)
     times = []
     for placement in (("n0",), tuple(f"n{index}" for index in range(9))):

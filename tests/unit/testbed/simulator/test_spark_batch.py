@@ -15,7 +15,7 @@ READINGS = Path(__file__).parents[3] / "data" / "spark_saturation_readings.csv"
 
 
 def executor_set(count: int, rtt_ms: float, *, driver_apart: bool = False, slots_each: int = 1) -> ExecutorSet:
-    """Return nodes at one round trip from each other; the driver is on the first, or on a node of its own."""
+    """Return nodes at one round trip from each other; the driver is on the first, or on a separate node."""
     fog = Fog(nodes(count + 1), equal_delays(count + 1, rtt_ms))
     names = [f"n{index}" for index in range(count + 1)]
     return ExecutorSet.of(names[1:] if driver_apart else names[:-1], "n0", fog, slots_each=slots_each)
@@ -52,7 +52,7 @@ def test_a_shuffle_adds_an_exchange_and_waves_of_state_tasks() -> None:
     # After 0.2 + 0.4 + 0.1 + 2.0 s: 4 x 0.1 s of exchange, then 6 tasks on 4 slots, 2 waves of 0.05 + 5 x 0.1 s.
     all_far = run_batch(stateful, executor_set(4, 100, driver_apart=True), 4000)
     assert all_far.seconds == pytest.approx(2.7 + 0.4 + 2 * 0.55)
-    # Far from each other, near to the driver: the exchange alone costs.
+    # Far from each other, near the driver: only the exchange takes time.
     rtt_ms = equal_delays(5, 100).rtt_ms.copy()
     rtt_ms[0, :] = rtt_ms[:, 0] = 0
     near_driver = Fog(nodes(5), type(equal_delays(1, 0))(names=tuple(nodes(5)), rtt_ms=rtt_ms))
@@ -61,7 +61,7 @@ def test_a_shuffle_adds_an_exchange_and_waves_of_state_tasks() -> None:
 
 
 def test_unfinished_tasks_of_a_lost_executor_run_elsewhere() -> None:
-    # Two tasks of 6.1 s begin at 0.2 s. n1 goes after 2 s; n0 ends its own at 6.3 s and then does the other.
+    # Two tasks of 6.1 s begin at 0.2 s. n1 leaves after 2 s; n0 ends its task at 6.3 s and then runs the other one.
     members = executor_set(2, 0)
     timeline = run_batch(QUIET, members, 6000)
     noticed = replace(QUIET, failure_detection_s=1.0)
@@ -71,13 +71,13 @@ def test_unfinished_tasks_of_a_lost_executor_run_elsewhere() -> None:
 
 
 def measured(query: str) -> list[dict[str, str]]:
-    """Return the readings of a query on a machine that was not full."""
+    """Return the readings of a query on a machine with free CPU."""
     with READINGS.open() as file:
         return [row for row in csv.DictReader(file) if row["query"] == query and float(row["host_cpu"]) < 0.9]
 
 
 def error(row: dict[str, str]) -> float:
-    """Return how far the bundled physics is from a reading, as a share of the measured throughput."""
+    """Return the error of the bundled physics for a reading, as a share of the measured throughput."""
     name = {"map": "map", "groupby": "group-by"}[row["query"]]
     replicas, tasks, rows = int(row["replicas"]), int(row["tasks"]), float(row["batch_rows"])
     physics = replace(read_physics(name), partitions=0 if tasks == replicas else tasks)
@@ -108,7 +108,7 @@ def test_the_constants_of_group_by_predict_all_but_two_readings() -> None:
 
 
 def test_tasks_cut_by_speed_end_together_on_unequal_nodes() -> None:
-    # speeds 0.5, 1 and 4: 11,000 rows of 2 ms take 22 / 5.5 = 4 s at best, and 11 / 3 x 4 = 14.7 s where spread evenly
+    # speeds 0.5, 1 and 4: 11,000 rows of 2 ms take 22 / 5.5 = 4 s at best, and 11 / 3 x 4 = 14.7 s if spread evenly
     fog = Fog(
         {f"n{turn}": SimulatedNode(name=f"n{turn}", weight=weight) for turn, weight in enumerate((0.5, 1.0, 4.0))},
         equal_delays(3, 0),
@@ -119,6 +119,6 @@ def test_tasks_cut_by_speed_end_together_on_unequal_nodes() -> None:
     by_speed = replace(bare, tasks_by_speed=True)
     assert 4.0 <= run_batch(by_speed, executors, 11_000).seconds < 4.6
     done = efforts(by_speed, [(executors, run_batch(by_speed, executors, 11_000), 11_000)])
-    # each does 500 rows a second for its weight
+    # 500 rows/s per unit of weight
     for name, weight in (("n0", 0.5), ("n1", 1.0), ("n2", 4.0)):
         assert done[name].rows == pytest.approx(500 * weight * done[name].work_s)

@@ -46,7 +46,7 @@ def test_the_first_slot_has_the_hottest_partition(first_slot: int, partitions: i
 
 
 def test_a_lost_executors_rows_move_after_the_loss_is_noticed() -> None:
-    # n2 is twice as fast: 3.05 s of its own, idle from 3.25 until 5 s, then 3.05 s for the task of n1.
+    # n2 is twice as fast: 3.05 s for its task, idle from 3.25 until 5 s, then 3.05 s for the task of n1.
     members = executor_set([1.0, 1.0, 2.0])
     slow = replace(QUIET, failure_detection_s=3.0)
     timeline = run_batch(slow, members, 9000)
@@ -95,7 +95,7 @@ def test_efforts_of_recent_batches_are_available_at_any_time() -> None:
     assert nothing() == {}
 
 
-# What is handed on
+# Rows sent downstream
 
 
 def test_a_batch_reports_its_output_without_losing_fractions() -> None:

@@ -66,7 +66,7 @@ def test_an_idle_query_runs_no_batch_but_reports() -> None:
     assert reported == pytest.approx([0.0, 40.5, 90.5, 100.5, 110.0, 190.0])
 
 
-# Replicas that come and go
+# Added and removed replicas
 
 
 def test_a_new_replica_works_from_the_first_batch_that_begins_after_its_start() -> None:
@@ -79,8 +79,8 @@ def test_a_new_replica_works_from_the_first_batch_that_begins_after_its_start() 
     assert (tally.supply_replicas, tally.serving_replicas) == (2, 1)
     plant.advance(100)
     batches = plant.batches("op")
-    # Ready at 25 s, in the midst of the batch from 22.3 to 34.6 s, which it does not speed up. 12,000 rows come
-    # to 12.3 s on two, but it is cold and takes 4 s longer, then 2 s, then nothing.
+    # Ready at 25 s, during the batch from 22.3 to 34.6 s, which it does not speed up. 12,000 rows take
+    # 12.3 s on two, but it is cold and takes 4 s longer, then 2 s, then no extra time.
     assert [batch.nodes for batch in batches[:3]] == [("n0",), ("n0", "n1"), ("n0", "n1")]
     assert [batch.cap_rows for batch in batches[:3]] == [6000, 6000, 12_000]
     assert batches[2].rows == 34.6 * 600 // 1 - 12_000
@@ -135,7 +135,7 @@ def test_executors_that_start_together_slow_each_other_down() -> None:
     assert plant.tally("op").serving_replicas == 4
 
 
-# What goes wrong
+# Failures
 
 
 def failing(node: str, from_s: float, until_s: float) -> tuple[NodeFailure, ...]:
@@ -151,7 +151,7 @@ def test_a_failed_node_loses_its_replica_and_repeats_its_task() -> None:
     assert plant.state().nodes["n1"].reason is Reason.NOT_READY
     assert plant.state().nodes["n1"].problem
     plant.advance(30)
-    # 6000 rows from 10 s on: both tasks of 6.1 s end at 16.3 s, then n0 does the other: 22.4 s.
+    # 6000 rows from 10 s on: both tasks of 6.1 s end at 16.3 s, then n0 runs the other one: 22.4 s.
     assert (last(plant).ended_at_s, last(plant).rows, last(plant).nodes) == (pytest.approx(22.4), 6000, ("n0",))
     plant.advance(200)
     assert plant.state().placements == {"op": ("n0",)}, "it was not started again"

@@ -46,7 +46,7 @@ physics = st.builds(
 
 
 def toggle(plant: SparkPlant, operator: str, node: str) -> None:
-    """Add a replica on a node, or remove the one that is there."""
+    """Add a replica on a node, or remove the present one."""
     present = plant.state().placements.get(operator, ())
     try:
         order(plant, operator, **{"remove" if node in present else "add": (node,)})

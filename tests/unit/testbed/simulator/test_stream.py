@@ -48,5 +48,5 @@ def test_a_backlog_has_bounded_memory_and_keeps_rows_and_events() -> None:
     assert len(topic._segments) <= 4096
     first, last = topic.event_span(0, 60_000)
     assert (first, last) == (-1.0, 19_999.0)
-    # Row 30,000 was published 10,000th; merged segments know it within their span.
+    # Row 30,000 was published 10,000th; merged segments give its time within their span.
     assert topic.event_span(30_000, 30_001)[0] == pytest.approx(10_000, abs=10)

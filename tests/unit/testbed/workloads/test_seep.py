@@ -12,7 +12,7 @@ def rates(name, seed=0):
 
 
 def runs(trajectory):
-    """Lengths of the stretches of equal rates: those of peaks and those of troughs."""
+    """Return the lengths of the peaks and of the troughs."""
     edges = np.flatnonzero(np.diff(trajectory)) + 1
     pieces = np.split(trajectory, edges)
     return [len(piece) for piece in pieces if piece[0] == 20], [len(piece) for piece in pieces if piece[0] == 10]

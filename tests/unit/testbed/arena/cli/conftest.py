@@ -22,7 +22,7 @@ def load(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def arena() -> Arena:
-    """Run a command; wrong input is raised, as the one place that prints it expects."""
+    """Run a command; errors of the input are raised instead of printed."""
 
     def command(*words: object) -> Result:
         done = CliRunner().invoke(app, [str(word) for word in words])

@@ -10,7 +10,7 @@ from pathlib import Path
 from processes import COMMAND
 from refusals import codes
 
-SETTLE_S = 150  # bound of a wait, not an expectation
+SETTLE_S = 150  # timeout of a wait
 
 
 def test_wrong_input_is_one_line_and_exit_code_2(gesscale):
@@ -41,7 +41,7 @@ def test_an_interrupted_run_keeps_its_results(tmp_path, load):
         deadline = time.monotonic() + SETTLE_S
         while time.monotonic() < deadline and not (lines.exists() and lines.read_bytes().count(b"\n") >= 3):
             time.sleep(0.2)
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers, too
+        os.killpg(process.pid, signal.SIGINT)  # like a terminal, also to the workers
         _, message = process.communicate(timeout=SETTLE_S)
         assert process.returncode == 130
         done = lines.read_bytes().count(b"\n")
@@ -61,7 +61,7 @@ def _alive_in_session(leader):
         try:
             state, _, _, session = stat.read_text().rpartition(")")[2].split()[:4]
         except OSError:
-            continue  # it has just ended
+            continue  # the process has just exited
         if int(session) == leader and state != "Z":
             alive.append(stat.parent.name)
     return alive

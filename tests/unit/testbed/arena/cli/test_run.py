@@ -135,7 +135,7 @@ def test_variants_run_by_name_or_all(tmp_path, load, arena, run_json):
     ],
 )
 def test_wrong_input_is_rejected_before_anything_runs(words, code, arena):
-    # static and spikes are the cheapest of all, should the check be missing
+    # without the check, static on spikes would run first
     defaults = [("--policies", "static"), ("--workload", "spikes"), ("--seeds", "1")]
     asked = [word for option in defaults if option[0] not in words for word in option]
     with refused(code, InputError):
@@ -164,7 +164,7 @@ def test_the_league_ranks_the_policies_and_names_the_winners(load, tmp_path, are
     document = json.loads(arena("league", folder, "--price", 5, "--output", "json").stdout)
     assert document["prices_replica_min"] == [5.0]
     ours = next(each for each in document["standings"] if each["policy"] == "gesscale")
-    assert ours["won"] == [[str(load)]]  # the only one that competes
+    assert ours["won"] == [[str(load)]]  # the only policy that is not a reference
     assert "ratios to gesscale" in arena("league", folder, "--baseline", "gesscale").stdout
     assert "oracle" not in shown.stdout  # it has no results
     by_area = arena("league", folder, "--lateness", "area", "--objective", "30s")

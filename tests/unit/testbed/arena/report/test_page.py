@@ -15,7 +15,7 @@ EVIL = "<script>alert(1)</script>"
 
 
 class Elements(HTMLParser):
-    """Collects what a page consists of."""
+    """Collects the elements of a page."""
 
     def __init__(self, text):
         super().__init__()
@@ -54,7 +54,7 @@ def page(experiment, results, tmp_path_factory):
 
 @pytest.fixture
 def blank(monkeypatch):
-    """Draw no picture, which takes most of the time."""
+    """Replace the pictures, which take most of the time."""
     monkeypatch.setattr(figures, "_drawn", lambda *_: figures.Drawing("data:,", 1))
 
 
@@ -90,7 +90,7 @@ def test_text_of_results_is_never_markup(tmp_path):
         for result in made_results(experiment)
     ]
     elements = Elements(written(experiment, evil, tmp_path))
-    assert elements.tags["script"] == 1  # the page's own
+    assert elements.tags["script"] == 1  # the script of the page
     assert elements.tags["style"] == 1
     assert f"ValueError: {EVIL}" in elements.text
     assert f"{EVIL}.py:$x_" in elements.text
@@ -132,7 +132,7 @@ def test_a_report_that_cannot_be_written_is_rejected(experiment, results, tmp_pa
 
 @pytest.mark.parametrize("library", ["jinja2", "matplotlib"])
 def test_a_missing_library_is_reported_with_its_extra(experiment, results, tmp_path, monkeypatch, library):
-    monkeypatch.setitem(sys.modules, library, None)  # what an import then meets is an ImportError
+    monkeypatch.setitem(sys.modules, library, None)  # an import raises ImportError
     with refused("package-missing", package=library, extra="arena"):
         write_report(experiment, results, tmp_path / "report.html")
 

@@ -47,7 +47,7 @@ failures = st.lists(
 
 @settings(
     max_examples=examples(50, few=10), deadline=None, phases=[Phase.explicit, Phase.generate]
-)  # to shrink takes minutes
+)  # shrinking takes minutes
 @example(  # b loses its node, which returns as the source's node fails
     shape="chain",
     rates=[0.0] * 29 + [2.0],
@@ -57,7 +57,7 @@ failures = st.lists(
     restart_s=120.0,
     seed=0,
 )
-@example(  # a tick counts as over a hair before its end; what was offered until then must count too
+@example(  # a tick ends slightly before its nominal end; rows offered until then must count too
     shape="chain",
     rates=[0.0] * 16 + [2.0] * 14,
     orders=[(969.999999, "a", "n2", True), (math.nextafter(1800.0, 0.0), "b", "n2", True)],
@@ -106,10 +106,10 @@ def test_every_row_reaches_the_sink_once(
             assert tally.processed_rows <= tally.offered_rows + 1e-6
             for counter in ("offered_rows", "processed_rows", "work_s", "waiting_s", "replica_seconds"):
                 assert getattr(tally, counter) >= getattr(last[name], counter)
-            if not failures:  # the replicas that there were, each for the time that went by
+            if not failures:  # each replica for the elapsed time
                 kept_s = last[name].supply_replicas * (at_s - last_s)
                 assert tally.replica_seconds - last[name].replica_seconds == pytest.approx(kept_s, abs=1e-4)
-            if upstream[name]:  # what one emits the next one is offered
+            if upstream[name]:  # the output of an operator is the input of the next one
                 emitted = sum(
                     made.selectivity.get(producer, 1.0) * now[producer].processed_rows for producer in upstream[name]
                 )
@@ -118,7 +118,7 @@ def test_every_row_reaches_the_sink_once(
         if operator in upstream:
             with suppress(ClusterError):
                 order(flink, operator, **{"add" if adds else "remove": (node,)})
-        # An order by itself moves no row.
+        # An order does not move rows.
         last, last_s = {name: flink.tally(name) for name in upstream}, at_s
         assert [(tally.offered_rows, tally.processed_rows) for tally in last.values()] == [
             (tally.offered_rows, tally.processed_rows) for tally in now.values()
@@ -131,8 +131,8 @@ def test_every_row_reaches_the_sink_once(
 @pytest.mark.parametrize(
     ("left", "right", "through"),
     [
-        (80, 80, (50, 50)),  # 160 rows/s are offered, 100 get through, half of them from each side
-        (90, 20, (80, 20)),  # who offers less than half is not held back, and the other has what is left
+        (80, 80, (50, 50)),  # of 160 offered rows/s 100 are processed, half of them from each side
+        (90, 20, (80, 20)),  # a producer below half is not slowed down; the other one has the rest
         (20, 90, (20, 80)),
     ],
 )
@@ -168,7 +168,7 @@ def test_a_row_reaches_every_consumer() -> None:
     made = scene({"split": [150.0] * 10}, workflow, {"split": ("n0", "n1"), "fast": ("n1", "n2"), "slow": ("n3",)})
     flink = plant(made)
     flink.advance(600.0)
-    # The slower consumer, 100 rows/s, holds back the producer and with it the other one.
+    # The slower consumer, 100 rows/s, slows down the producer and so the other consumer.
     assert flink.tally("fast").processed_rows == pytest.approx(600 * 100, rel=0.01)
     flink.advance(1200.0)
     assert flink.tally("fast").processed_rows == flink.tally("slow").processed_rows == 600 * 150

@@ -35,7 +35,7 @@ def test_work_and_waiting_of_all_replicas_add_up_to_the_counters() -> None:
     assert sum(each.waiting_s for each in did.values()) == pytest.approx(tally.waiting_s)
 
 
-# What is handed on
+# Rows sent downstream
 
 
 def test_reprocessed_rows_are_not_emitted_again() -> None:

@@ -25,7 +25,7 @@ def test_an_operator_at_its_limit_is_saturated_at_its_mst() -> None:
 
 
 def test_waiting_for_the_network_is_not_work() -> None:
-    # Alone and 300 ms away: what is not work is waiting, and a busy second has both.
+    # Alone and 300 ms away: busy time consists of work and waiting.
     physics = replace(PLAIN, credit_round_trips=2.0)
     flink = plant(alone([1000.0] * 2, ("n1",), rtt_ms=300.0), physics)
     flink.advance(100.0)
@@ -69,7 +69,7 @@ def test_a_change_during_a_restart_starts_it_again() -> None:
 def test_a_cold_job_is_slow_and_becomes_warm() -> None:
     flink = plant(alone([500.0] * 20), replace(PLAIN, cold_share=0.5, warm_up_s=20.0))
     flink.advance(60.0)
-    assert flink.batches("op")[-1].rows == 1000  # it was warm to begin with
+    assert flink.batches("op")[-1].rows == 1000  # it was warm at the start
     order(flink, "op", add=("n1",))
     flink.advance(190.0)
     # In the middle of the first tick after the restart, 5 s: 1 - 0.5 exp(-5 / 20) of 2000 rows.
@@ -91,7 +91,7 @@ def test_a_slow_consumer_limits_its_producers_and_alone_is_saturated() -> None:
     # Backpressured is not busy, and it reports its MST, not its consumer's.
     assert readings["a"].busy_share == pytest.approx(0.5, rel=0.01)
     assert readings["a"].warm_rows_per_s == pytest.approx(200.0)
-    # Rows wait where there is room without bound: before the source.
+    # Rows wait in the unbounded topic before the source.
     assert readings["a"].backlog_rows == pytest.approx(600 * 50, rel=0.01)
 
 
@@ -104,10 +104,10 @@ def test_a_change_of_one_operator_stops_the_job_by_default() -> None:
         assert tuple(name for name, count in serving.items() if count == 0) == idle
 
 
-# What cannot be
+# Invalid input
 
 
-# Chance
+# Noise
 
 
 def test_runs_depend_on_the_seed() -> None:

@@ -30,7 +30,7 @@ KNOWN = SparkPhysics(
     start_s=2.5,
     leave_s=0.5,
 )
-"""No noise, and every new executor is as cold as the others."""
+"""Constants without noise; all new executors are equally cold."""
 
 OPERATOR = Operator(name="op", driver_node="n0", max_replicas=5, cap=BatchCap(rows_per_replica=1000))
 NODES = ("n0", "n1", "n2", "n3", "n4")

@@ -1,4 +1,4 @@
-"""Batch times and throughput against the physics, by hand."""
+"""Batch times and throughput against the physics, computed by hand."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from testbed.simulator.validation.batches import MeasuredBatch, batch_errors, ba
 
 
 def test_throughput_ignores_batches_below_the_trigger_interval() -> None:
-    # Both ways to count: T is 20 % too long, but 1.2 s and 1 s are below the 2 s that each batch waits anyway.
+    # Both methods: T is 20 % too long, but 1.2 s and 1 s are below the 2 s that each batch waits anyway.
     executor_set = batch_of_run(run_of([batch(1, 9.0)]), batch(1, 9.0)).executor_set
     flat = replace(KNOWN, service_ms_per_row=1e-9, task_s=0.0, fixed_s=1.2)
     short = MeasuredBatch(executor_set=executor_set, rows=100, seconds=1.0, trigger_s=2.0)

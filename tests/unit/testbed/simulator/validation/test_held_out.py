@@ -17,12 +17,12 @@ from testbed.simulator.validation.refit import CALM_S
 from testbed.simulator.validation.refit import refit as fit_again
 
 MACHINE_PCT = 5.0
-"""So much do three batches alike differ on an idle machine, by the column spread of the readings: 1 to 5 %."""
+"""Spread of three equal batches on an idle machine, from the column spread of the readings: 1 to 5 %."""
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """A record, and whether it is the first of the fitted runs once more: same load, settings, policy."""
+    """A record, and whether it repeats the first of the fitted runs: same load, settings, policy."""
 
     name: str
     repeats: bool
@@ -36,7 +36,7 @@ Q5_HELD_OUT = ("q5-3", "q5-5", "nexmark-1")
 def test_the_bundled_constants_are_fitted_to_the_records() -> None:
     bundled = read_physics("local-cluster")
     again = fit_again(read_physics("map"), [read_run(RECORDS / name) for name in FITTED_TO]).physics
-    # The fit ends where the last digit of four may differ from machine to machine.
+    # The fourth digit of the fit may differ between machines.
     assert asdict(again) == pytest.approx(asdict(bundled), rel=5e-3)
     assert f"warm batches of {', '.join(FITTED_TO)}." in (FOLDER / "local-cluster.yaml").read_text()
 
@@ -55,7 +55,7 @@ def test_the_constants_of_nexmark_are_fitted_to_its_records() -> None:
 
 @pytest.mark.parametrize("name", [*Q5_FITTED_TO, *Q5_HELD_OUT])
 def test_warm_batches_of_query_5_are_predicted(name: str) -> None:
-    # The fit of the map leaves 3 %, on a quiet machine; what the machine differs by from time to time comes on top.
+    # The error of the fit is 3 % on an idle machine; the variation of the machine over time is added to it.
     errors = batch_errors(read_physics("nexmark-q5"), batches_of_run(read_run(RECORDS / name), from_s=CALM_S))
     assert errors.batch_time.mean_pct < 3.0 + MACHINE_PCT
     assert abs(errors.throughput.bias_pct) < MACHINE_PCT
@@ -63,7 +63,7 @@ def test_warm_batches_of_query_5_are_predicted(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["q5-3", "q5-5"])
 def test_a_held_out_run_of_query_5_is_within_the_simulated_range(name: str) -> None:
-    # By the right constants the record is one more draw: beyond all of 20 seeds by chance 2 in 21 for each figure.
+    # With the true constants the record is another draw: outside all 20 seeds with probability 2 / 21 per figure.
     run, physics = read_run(RECORDS / name), read_physics("nexmark-q5")
     totals = compare_run(run, physics, replay_run(run, physics, 20)).totals
     for figure in ("batch_time_s", "backlog_rows", "backlog_peak_rows", "serving_s"):
@@ -76,7 +76,7 @@ def test_a_held_out_run_of_query_5_is_within_the_simulated_range(name: str) -> N
     [
         (("edge1", "edge4", "edge5"), [8, 2, 2]),  # q5-1
         (("edge1", "edge2", "edge4"), [6, 4, 2]),  # q5-3
-        (("edge1", "edge5", "edge6"), [8, 2, 2]),  # q5-4; now and then 7, 3, 2
+        (("edge1", "edge5", "edge6"), [8, 2, 2]),  # q5-4; sometimes 7, 3, 2
     ],
 )
 def test_partitions_of_state_per_executor_match_the_drivers_reports(
@@ -94,20 +94,20 @@ def test_partitions_of_state_per_executor_match_the_drivers_reports(
 def test_warm_batches_of_a_held_out_run_are_predicted(held_out: HeldOut) -> None:
     physics = read_physics("local-cluster")
     fitted, met = (batches_of_run(read_run(RECORDS / name), from_s=CALM_S) for name in (FITTED_TO[0], held_out.name))
-    # The error cannot be below that of the fit (3.0 %, bias of throughput 0.9 %); on top of it comes what the machine
-    # differs by from one time to another.
+    # The error is at least that of the fit (3.0 %, bias of throughput 0.9 %); the variation of the machine over time
+    # is added to it.
     of_fit, of_met = (batch_errors(physics, each) for each in (fitted, met))
     assert of_met.batch_time.mean_pct < of_fit.batch_time.mean_pct + MACHINE_PCT
     assert abs(of_met.throughput.bias_pct) < abs(of_fit.throughput.bias_pct) + MACHINE_PCT
-    # MST is made of full batches; the others wait for the trigger.
+    # MST is computed from full batches; the others wait for the trigger.
     full = [each for each in met if each.is_full]
     assert abs(batch_errors(physics, full).throughput.bias_pct) < MACHINE_PCT
 
 
 @pytest.mark.parametrize("held_out", [each for each in HELD_OUT if each.repeats], ids=lambda each: each.name)
 def test_a_held_out_repetition_is_as_close_as_the_first_run(held_out: HeldOut) -> None:
-    # The bound is reality's own: so far are two real runs of the same load and settings apart, though they were scaled
-    # at other instants, and the simulated run is not. The median of 20 seeds is certain to about a tenth.
+    # The bound is the difference between two real runs of the same load and settings, although they were scaled at
+    # different instants, unlike the simulated run. The median of 20 seeds is accurate to about 10 %.
     runs = [read_run(RECORDS / name) for name in (FITTED_TO[0], held_out.name)]
     (apart,) = between_runs(runs).values()
     physics, again = read_physics("local-cluster"), runs[1]

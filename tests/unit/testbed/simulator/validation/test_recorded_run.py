@@ -20,7 +20,7 @@ def record(tmp_path: Path) -> Path:
 def test_time_of_a_record_is_zero_at_a_trigger() -> None:
     run = read_run(RECORDS / "demo-1")
     assert (len(run.batches), len(run.orders), run.trigger_s, run.initial) == (90, 8, 2.0, ("edge1",))
-    # Batch 5 began after a pause, so when it was due: at a multiple of 2 s, to the milliseconds Spark needs for it.
+    # Batch 5 began after a pause, so at its trigger: a multiple of 2 s plus some milliseconds of Spark.
     began_s = run.batches[5].ended_at_s - run.batches[5].seconds
     assert abs(began_s - 24.0) < 0.02
     first = run.orders[0]
@@ -72,7 +72,7 @@ def test_a_batch_with_impossible_values_is_left_out(record: Path, line: int, fig
 
 @pytest.mark.parametrize(("line", "ended_at_s"), [(0, 5.0), (0, 1.7e9), (-1, 1.9e9), (40, 4.1e9)])
 def test_a_run_with_an_implausible_time_is_rejected(record: Path, line: int, ended_at_s: float) -> None:
-    # A step of half a second over the 56 years between would take gigabytes.
+    # Steps of 0.5 s over the 56 years in between would take gigabytes.
     changed(record, line, ended_at_s=ended_at_s)
     with pytest.raises(InputError) as caught:
         read_run(record)

@@ -30,11 +30,11 @@ def test_without_noise_every_constant_is_recovered() -> None:
     run = simulated_run(KNOWN)
     assert {len(batch.nodes) for batch in run.batches} == {1, 2, 3, 4, 5}
     fitted = refit(FORGOTTEN, [run]).physics
-    # Four digits are kept of the first three, four places of the others. Nothing else varies.
+    # The first three are rounded to four digits, the others to four decimals. No other constant varies.
     assert fitted.service_ms_per_row == pytest.approx(2.3, rel=1e-3)
     assert fitted.fixed_s == pytest.approx(0.25, rel=1e-3)
     assert fitted.driver_round_trips == pytest.approx(6.0, rel=1e-3)
-    # What is left after the rounding of those, in a batch of some seconds.
+    # The error after this rounding, in a batch of some seconds.
     assert fitted.cold_least_s == pytest.approx(5.0, abs=0.01)
     assert fitted.cold_most_s == pytest.approx(5.0, abs=0.01)
     assert fitted.leave_s == pytest.approx(0.5, abs=0.01)
@@ -57,7 +57,7 @@ STATEFUL = replace(KNOWN, state_partitions=6, state_task_s=0.05, state_round_tri
 
 def test_the_time_of_a_state_task_is_recovered_from_placements() -> None:
     fitted = refit(replace(STATEFUL, fixed_s=1.0, state_task_s=0.9), [simulated_run(STATEFUL)])
-    # Four digits are kept of each.
+    # Each is rounded to four digits.
     assert fitted.physics.state_task_s == pytest.approx(0.05, rel=1e-3)
     assert fitted.physics.fixed_s == pytest.approx(0.25, rel=1e-3)
     assert fitted.physics.driver_round_trips == pytest.approx(6.0, rel=1e-3)
@@ -72,10 +72,10 @@ def test_with_noise_batch_times_are_predicted_within_their_error(seed: int) -> N
     fitted = refit(FORGOTTEN, [run]).physics
     clean = batches_of_run(simulated_run(KNOWN), from_s=30.0)
     # Least squares of 3 constants on `count` readings are off by noise sqrt(3 / count) in the root mean square, and
-    # the mean is below that; three times it is not exceeded by chance. Network time is without noise: even less.
+    # the mean is below that; three times this is not exceeded by chance. Network time has no noise, so the error is even smaller.
     assert batch_errors(fitted, clean).batch_time.mean_pct < 300 * noise * (3 / count) ** 0.5
     # The network's share of a batch has no noise, at most 0.9 s of 3.5 s. A median deviation of `count` values
-    # strays by 1.17 / sqrt(2 count) of itself.
+    # has a relative error of 1.17 / sqrt(2 count).
     stray = 3 * 1.17 / (2 * count) ** 0.5
     assert 0.7 * noise * (1 - stray) < fitted.batch_noise < noise * (1 + stray)
 
@@ -85,7 +85,7 @@ def test_a_replay_with_the_true_constants_is_the_same_run() -> None:
     again = simulate_recorded_run(run, KNOWN, seed=99)
     errors = timeline_errors(run.batches, again)
     # The load is known at the beginning of batches only, so a batch that is not full may differ by some rows; while
-    # rows wait, batches are full and all is equal.
+    # rows wait, batches are full and equal.
     assert errors.backlog_pct < 1.0
     assert errors.batch_time_pct < 3.0
     assert errors.throughput_minute_pct < 1.0

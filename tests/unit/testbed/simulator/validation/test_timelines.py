@@ -43,7 +43,7 @@ def test_totals_exclude_the_start_up() -> None:
 def test_a_replica_that_joins_during_a_batch_serves_from_the_next() -> None:
     batches = [
         batch(1, 10.0),
-        batch(2, 13.0, nodes=("n0", "n1")),  # its cap is that of one replica
+        batch(2, 13.0, nodes=("n0", "n1")),  # with the cap of one replica
         batch(3, 19.0, nodes=("n0", "n1"), cap_rows=2000),
     ]
     (start,) = starts(batches, [RecordedOrder(at_s=11.5, change=Change(add=("n1",)))], OPERATOR)
@@ -51,8 +51,8 @@ def test_a_replica_that_joins_during_a_batch_serves_from_the_next() -> None:
 
 
 def test_runs_are_compared_in_pairs_with_aligned_loads() -> None:
-    # b is a, half a minute later, load and all: no difference. Batches of c begin when those of a do, so with the
-    # same rows offered, and take 1 s longer.
+    # b equals a, half a minute later, including its load: no difference. Batches of c begin at the same times as those
+    # of a, with the same rows offered, and take 1 s longer.
     longer = [replace(each, ended_at_s=each.ended_at_s + 1.0, seconds=2.0) for each in STEADY]
     named = {"a": STEADY, "b": moved(30.0), "c": longer}
     apart = between_runs([replace(run_of(batches), name=name) for name, batches in named.items()])

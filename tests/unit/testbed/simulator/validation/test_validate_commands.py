@@ -20,7 +20,7 @@ Command = Callable[..., Ended]
 
 @pytest.fixture
 def arena(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
-    """Run ``gesscale arena`` in this process: exit code, stdout, stderr."""
+    """Run ``gesscale arena`` in this process, and return exit code, stdout and stderr."""
     monkeypatch.setenv("COLUMNS", "100")
 
     def command(*words: object) -> Ended:
@@ -82,7 +82,7 @@ def test_refit_of_the_bundled_records_is_the_bundled_file(arena: Command, tmp_pa
     assert {name: each["origin"] for name, each in written.items()} == {
         name: each["origin"] for name, each in kept.items()
     }
-    # The fit ends where the last digit of four may differ from machine to machine.
+    # The fourth digit of the fit may differ between machines.
     assert {name: each["value"] for name, each in written.items()} == pytest.approx(
         {name: each["value"] for name, each in kept.items()}, rel=5e-3
     )
