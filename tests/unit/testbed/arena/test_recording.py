@@ -23,7 +23,7 @@ EXPERIMENT = experiment_of(
     },
     "mine.yaml",
 )
-"""Nine steps of 2 min, one step of the loop per minute: decisions from 0 or 1 min to 18 min and until it has drained."""
+"""Nine steps of 2 min, one step of the loop per minute: decisions from 0 or 1 min to 18 min and until the end."""
 
 
 def case(policy):

@@ -47,8 +47,8 @@ def test_quantiles_are_accurate_within_a_bin(drawn: list[tuple[int, float, float
 
 
 def test_the_lag_is_the_age_of_the_oldest_unprocessed_row() -> None:
-    # The oldest row of each batch: offered at 0, processed at 15: late in (10, 15); offered at 10, processed at 18: never;
-    # offered at 20, processed at 45: late in (30, 45).
+    # The oldest row of each batch: offered at 0, processed at 15: late in (10, 15); offered at 10, processed at 18:
+    # never late; offered at 20, processed at 45: late in (30, 45).
     assert scored(batch(0, 10, 15), batch(10, 18, 18), batch(20, 40, 45)).lag_above_slo_s == pytest.approx(20)
 
 

@@ -18,7 +18,8 @@ def rows_by_minute(name, seed=0):
 
 def test_readings_at_a_clock_jump_are_five_minutes_apart():
     # In the source no reading of 2014-03-09 has a time between 01:56 and 03:00, and twelve have 03:00. In the file's
-    # order they are the twelve below, those of 02:01 to 02:56. Minute 12 of a day at ten times the speed contains two of them.
+    # order they are the twelve below, those of 02:01 to 02:56. Minute 12 of a day at ten times the
+    # speed contains two of them.
     rows = rows_by_minute("nab-network-5abac7:2014-03-09")
     twelve = [42, 103.2, 42, 60, 42, 111.6, 68.4, 42, 112.8, 42, 68.4, 60]
     assert rows[12:18] == pytest.approx([sum(twelve[at : at + 2]) for at in range(0, 12, 2)])

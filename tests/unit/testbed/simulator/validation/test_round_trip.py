@@ -72,7 +72,8 @@ def test_with_noise_batch_times_are_predicted_within_their_error(seed: int) -> N
     fitted = refit(FORGOTTEN, [run]).physics
     clean = batches_of_run(simulated_run(KNOWN), from_s=30.0)
     # Least squares of 3 constants on `count` readings are off by noise sqrt(3 / count) in the root mean square, and
-    # the mean is below that; three times this is not exceeded by chance. Network time has no noise, so the error is even smaller.
+    # the mean is below that; three times this is not exceeded by chance. Network time has no noise, so
+    # the error is even smaller.
     assert batch_errors(fitted, clean).batch_time.mean_pct < 300 * noise * (3 / count) ** 0.5
     # The network's share of a batch has no noise, at most 0.9 s of 3.5 s. A median deviation of `count` values
     # has a relative error of 1.17 / sqrt(2 count).
