@@ -98,12 +98,12 @@ def problem_of(
         return Problem(codes.unknown, {**where, "nearest": nearest(str(detail["loc"][-1]), known)})
     if detail["type"] == "missing":
         return Problem(codes.required, where)
-    came = detail.get("input")
+    rejected = detail.get("input")
     if isinstance(cause, Exception):
-        is_whole = isinstance(came, Mapping | BaseModel)
-        text = str(cause) if is_whole or ", got " in str(cause) else f"{cause}, got {truncated_repr(came)}"
+        is_whole = isinstance(rejected, Mapping | BaseModel)
+        text = str(cause) if is_whole or ", got " in str(cause) else f"{cause}, got {truncated_repr(rejected)}"
         return Problem(codes.rejected, {**where, "text": text})
-    return Problem(codes.invalid, {**where, "expected": expectation(detail, group), "got": cause or came})
+    return Problem(codes.invalid, {**where, "expected": expectation(detail, group), "got": cause or rejected})
 
 
 def nearest(name: str, known: Iterable[str]) -> Sequence[str]:

@@ -1,7 +1,7 @@
-"""Readings of thermometers into a Kafka topic, until somebody ends it by Ctrl-C.
+"""Writes readings of thermometers to a Kafka topic until Ctrl-C.
 
-Run it by ``python examples/kafka_window/feed.py``. It starts a broker of its own at 127.0.0.1:19092; with
-``BOOTSTRAP=HOST:PORT`` it writes to yours.
+Run it with ``python examples/kafka_window/feed.py``. It starts a broker at 127.0.0.1:19092; with
+``BOOTSTRAP=HOST:PORT`` it writes to your broker.
 """
 
 import contextlib
@@ -24,8 +24,8 @@ PORT = int(os.environ.get("BROKER_PORT", "19092"))  # another one: BOOTSTRAP=127
 
 
 def main() -> None:
-    """Write until somebody ends it."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the broker ends too
+    """Write until Ctrl-C."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C, so that the broker ends too
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ and "BOOTSTRAP" not in os.environ:
         sys.exit("feed: a broker needs Java 17 or newer; install it (Debian: apt install default-jre-headless)")
     try:
@@ -47,7 +47,7 @@ def main() -> None:
 
 @contextlib.contextmanager
 def broker() -> Iterator[str]:
-    """Give the address of a broker that has the topic: the user's, or one that ends with this program."""
+    """Yield the address of a broker with the topic: the user's, or one that ends with this program."""
     from testbed.pipeline.kafka_broker import running_broker
     from testbed.pipeline.kafka_topic import create_topics
 
@@ -66,7 +66,7 @@ def broker() -> Iterator[str]:
 
 
 def write(producer) -> None:  # type: ignore[no-untyped-def]  # its package is imported late
-    """Write rows evenly, a tenth of a second's at once."""
+    """Write rows evenly, in steps of a tenth of a second."""
     chance = random.Random(0)  # noqa: S311 - readings, no secrets
     due_s = time.monotonic()
     while True:

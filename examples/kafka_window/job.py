@@ -1,6 +1,6 @@
 """A job with state: the mean temperature of each sensor in windows of ten seconds, read from Kafka.
 
-Run it by ``python examples/kafka_window/job.py`` while feed.py writes; Ctrl-C ends it.
+Run it with ``python examples/kafka_window/job.py`` while feed.py writes; Ctrl-C ends it.
 """
 
 import os
@@ -10,13 +10,13 @@ import tempfile
 
 BOOTSTRAP = os.environ.get("BOOTSTRAP", "127.0.0.1:19092")  # another one also goes into gesscale.yaml
 TOPIC = "readings"
-CAP_ROWS = 5000  # most rows of a batch: without a cap, one batch after a pause would take all that waits
+CAP_ROWS = 5000  # maximum rows of a batch: without a cap, the batch after a pause would take the whole backlog
 TRIGGER_S = 2.0
 PORT = int(os.environ.get("PORT", "9118"))  # the same
 
 
 def main() -> None:
-    """Run the job until somebody ends it."""
+    """Run the job until Ctrl-C."""
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         sys.exit("job: Spark needs Java 17 or newer; install it (Debian: apt install default-jre-headless)")
     try:
@@ -31,13 +31,13 @@ def main() -> None:
     spark = (
         SparkSession.builder.appName("kafka-window")
         .master("local[2]")
-        # In a job of your own: .config("spark.jars.packages", "org.apache.spark:spark-sql-kafka-0-10_2.13:VERSION")
+        # In your own job: .config("spark.jars.packages", "org.apache.spark:spark-sql-kafka-0-10_2.13:VERSION")
         .config("spark.jars", ",".join(map(str, connector_jars())))
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.sql.shuffle.partitions", "4")  # as many tasks share the state: no more replicas can help
+        .config("spark.sql.shuffle.partitions", "4")  # number of state partitions, so more replicas do not help
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")
@@ -59,7 +59,7 @@ def main() -> None:
     means = (
         rows.select(reading.alias("reading"))
         .select("reading.sensor", "reading.celsius", f.timestamp_seconds("reading.at_s").alias("at"))
-        .withWatermark("at", "5 seconds")  # a row that is later than this is left out
+        .withWatermark("at", "5 seconds")  # a later row is dropped
         .groupBy(f.window("at", "10 seconds"), "sensor")
         .agg(f.avg("celsius").alias("mean"), f.count("*").alias("rows"))
     )

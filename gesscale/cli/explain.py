@@ -159,9 +159,11 @@ def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
 def _state(by_node: Mapping[str, Mapping[str, Any]]) -> str:
     from gesscale.model.observation import HOLDS_NONE_YET, SEVERAL_PARTITIONS
 
-    held = {node: each.get("state_partitions") for node, each in sorted(by_node.items())}
-    none_yet = f" ({HOLDS_NONE_YET})" if max((n or 0 for n in held.values()), default=0) >= SEVERAL_PARTITIONS else ""
-    return ", ".join(f"{node} {count}{'' if count else none_yet}" for node, count in held.items() if count is not None)
+    counts = {node: each.get("state_partitions") for node, each in sorted(by_node.items())}
+    none_yet = f" ({HOLDS_NONE_YET})" if max((n or 0 for n in counts.values()), default=0) >= SEVERAL_PARTITIONS else ""
+    return ", ".join(
+        f"{node} {count}{'' if count else none_yet}" for node, count in counts.items() if count is not None
+    )
 
 
 def _cost(cost: Mapping[str, Any]) -> str:

@@ -105,8 +105,8 @@ def _rows(status: Mapping[str, Any], decision: Mapping[str, Any]) -> Iterable[tu
 def _model(model: Mapping[str, Any] | None) -> str:
     if not model:
         return ""
-    named = {name: model.get(name) for name in ("alpha", "beta", "gamma")} | (model.get("parameters") or {})
-    parameters = ", ".join(f"{name} {with_unit(value, '')}" for name, value in named.items() if value is not None)
+    values = {name: model.get(name) for name in ("alpha", "beta", "gamma")} | (model.get("parameters") or {})
+    parameters = ", ".join(f"{name} {with_unit(value, '')}" for name, value in values.items() if value is not None)
     state = "calibrated" if model["calibrated"] else "not calibrated"
     return f"{model['law']}: {parameters}; readings: {model['readings']}, {state}"
 

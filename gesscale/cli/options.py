@@ -38,12 +38,12 @@ def operators_of(context: typer.Context, incomplete: str) -> list[str]:
 def overrides_of(set_: list[str] | None, policy: str | None) -> list[str]:
     """Return the overrides of ``--set`` and ``--policy``."""
     from gesscale.policies.registry import find_policy_info
-    from gesscale.settings.loading import naming
+    from gesscale.settings.loading import policy_override
 
     if policy is None:
         return set_ or []
     find_policy_info(policy)  # reports a wrong name before the settings do
-    return [*(set_ or []), naming(policy)]
+    return [*(set_ or []), policy_override(policy)]
 
 
 def _operators(config: object) -> Iterator[str]:

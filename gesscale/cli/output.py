@@ -30,7 +30,7 @@ _LONGEST_WHOLE_WORD = 32
 
 
 class Output(StrEnum):
-    """How a command writes its result."""
+    """Format of a result."""
 
     TABLE = "table"
     JSON = "json"

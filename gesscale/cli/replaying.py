@@ -18,7 +18,7 @@ from gesscale.monitor.replay import RecordedWorld
 from gesscale.policies.guarded import GuardedPolicy
 from gesscale.replay import Agreement, ReplayedDecision, replay_policy
 from gesscale.settings import Settings, load_settings
-from gesscale.settings.loading import naming
+from gesscale.settings.loading import policy_override
 from latency_map import LatencyMap
 
 NOTE = (
@@ -66,7 +66,7 @@ def _delays(settings: Settings) -> LatencyMap:
 def _reads_alike(record: Path, used: Settings) -> bool:
     """Return whether the live loop had the same windows, so that its figures hold for these settings."""
     try:
-        live = load_settings(record / SETTINGS, [naming(used.analyze.policy)], {}, trusted=False).monitor
+        live = load_settings(record / SETTINGS, [policy_override(used.analyze.policy)], {}, trusted=False).monitor
     except SettingsError:
         return False
     names = ("window_s", "history_s", "stale_after_s")

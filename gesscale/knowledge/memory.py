@@ -90,13 +90,15 @@ class MemoryKnowledge:
 
     def recall(self, now_s: float) -> Knowledge:
         """Return readings and orders that are not later than now."""
-        readings = {name: kept.until(now_s) for name, kept in self._readings.items()}
-        orders = {name: tuple(order for order in kept if order.at_s <= now_s) for name, kept in self._orders.items()}
+        readings = {name: stored.until(now_s) for name, stored in self._readings.items()}
+        orders = {
+            name: tuple(order for order in stored if order.at_s <= now_s) for name, stored in self._orders.items()
+        }
         return Knowledge(
             readings={name: items for name, items in readings.items() if items},
             orders={name: items for name, items in orders.items() if items},
             memos={name: text for name, (at_s, text) in self._memos.items() if at_s <= now_s},
-            order_unknown=frozenset(name for name, kept in self._orders.items() if kept[0].at_s > now_s),
+            order_unknown=frozenset(name for name, stored in self._orders.items() if stored[0].at_s > now_s),
         )
 
     def remember(self, decision: Decision) -> None:
@@ -130,21 +132,21 @@ class MemoryKnowledge:
 
     def remember_order(self, operator: str, order: Order) -> None:
         """Keep an order."""
-        kept = (order, *self._orders.get(operator, ()))
-        self._orders[operator] = kept[: self._limits.orders_per_operator]
+        orders = (order, *self._orders.get(operator, ()))
+        self._orders[operator] = orders[: self._limits.orders_per_operator]
 
     def settle(self, operator: str, order: Order) -> None:
-        """Keep an order that has settled or was given up.
+        """Keep an order that has settled or timed out.
 
         Raises
         ------
         KnowledgeError
             If no order of that operator and instant is known.
         """
-        kept = self._orders.get(operator, ())
-        if all(known.at_s != order.at_s for known in kept):
+        orders = self._orders.get(operator, ())
+        if all(known.at_s != order.at_s for known in orders):
             raise unknown_order(operator, order)
-        self._orders[operator] = tuple(order if known.at_s == order.at_s else known for known in kept)
+        self._orders[operator] = tuple(order if known.at_s == order.at_s else known for known in orders)
 
 
 class _Readings:

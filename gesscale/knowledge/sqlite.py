@@ -217,7 +217,7 @@ class SqliteKnowledge(_KnowledgeFile):
             self._memory.remember(decision)
 
     def settle(self, operator: str, order: Order) -> None:
-        """Keep an order that has settled or was given up.
+        """Keep an order that has settled or timed out.
 
         Raises
         ------

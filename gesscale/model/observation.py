@@ -127,10 +127,10 @@ class OperatorReading:
     @property
     def without_state(self) -> tuple[str, ...]:
         """The nodes whose replica has no state yet, while another has several partitions; sorted."""
-        held = {node: each.state_partitions for node, each in self.by_node.items()}
-        if max((count or 0 for count in held.values()), default=0) < SEVERAL_PARTITIONS:
+        counts = {node: each.state_partitions for node, each in self.by_node.items()}
+        if max((count or 0 for count in counts.values()), default=0) < SEVERAL_PARTITIONS:
             return ()
-        return tuple(sorted(node for node, count in held.items() if count == 0))
+        return tuple(sorted(node for node, count in counts.items() if count == 0))
 
     @computed_field  # type: ignore[prop-decorator]
     @property

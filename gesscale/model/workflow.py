@@ -84,24 +84,24 @@ class Workflow:
 
     def __init__(self, operators: Iterable[Operator]) -> None:
         listed = tuple(operators)
-        named = {operator.name: operator for operator in listed}
-        if not listed or len(named) != len(listed):
+        by_name = {operator.name: operator for operator in listed}
+        if not listed or len(by_name) != len(listed):
             raise InvalidValueError("operators-not-distinct", operators=[operator.name for operator in listed])
-        upstream = {name: tuple(sorted(set(operator.upstream))) for name, operator in named.items()}
-        generations = _generations(listed, named)
+        upstream = {name: tuple(sorted(set(operator.upstream))) for name, operator in by_name.items()}
+        generations = _generations(listed, by_name)
         order = tuple(name for generation in generations for name in generation)
         ancestors: dict[str, tuple[str, ...]] = {}
         for name in order:
             farther = (ancestors[each] for each in upstream[name])
             ancestors[name] = tuple(sorted(set(upstream[name]).union(*farther)))
-        downstream: dict[str, tuple[str, ...]] = dict.fromkeys(named, ())
-        for name in sorted(named):
+        downstream: dict[str, tuple[str, ...]] = dict.fromkeys(by_name, ())
+        for name in sorted(by_name):
             for each in upstream[name]:
                 downstream[each] += (name,)
-        object.__setattr__(self, "operators", named)
+        object.__setattr__(self, "operators", by_name)
         object.__setattr__(self, "_upstream", upstream)
         object.__setattr__(self, "_downstream", downstream)
-        object.__setattr__(self, "_ancestors", {name: ancestors[name] for name in named})
+        object.__setattr__(self, "_ancestors", {name: ancestors[name] for name in by_name})
         object.__setattr__(self, "_order", order)
         object.__setattr__(self, "_generations", generations)
         object.__setattr__(self, "_path_operators", _path_operators(order, upstream, downstream))
@@ -133,14 +133,14 @@ class Workflow:
         return self._downstream[name]
 
 
-def _generations(listed: Sequence[Operator], named: Mapping[str, Operator]) -> tuple[tuple[str, ...], ...]:
+def _generations(listed: Sequence[Operator], by_name: Mapping[str, Operator]) -> tuple[tuple[str, ...], ...]:
     """Return the operators in groups, each group after those that feed it."""
-    sorter = TopologicalSorter(dict.fromkeys(named, ()))
+    sorter = TopologicalSorter(dict.fromkeys(by_name, ()))
     for operator in listed:
         for upstream in operator.upstream:
-            if upstream not in named:
+            if upstream not in by_name:
                 raise InvalidValueError(
-                    "upstream-unknown", operator=operator.name, upstream=upstream, known=sorted(named)
+                    "upstream-unknown", operator=operator.name, upstream=upstream, known=sorted(by_name)
                 )
             sorter.add(operator.name, upstream)
     try:

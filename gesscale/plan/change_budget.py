@@ -38,19 +38,19 @@ class ChangeBudget:
             Its operators that request a change, the most urgent first.
         """
         with self._lock:
-            held = self._changing[loop] = set(changing)
+            operators = self._changing[loop] = set(changing)
             admitted = []
             for name in requesting:
                 count = sum(map(len, self._changing.values()))
-                if name in held or self.limit is None or count < self.limit:
-                    held.add(name)
+                if name in operators or self.limit is None or count < self.limit:
+                    operators.add(name)
                     admitted.append(name)
             return admitted
 
     def keep_only(self, loops: Collection[str]) -> None:
         """Forget all other loops, which have ended."""
         with self._lock:
-            self._changing = {name: held for name, held in self._changing.items() if name in loops}
+            self._changing = {name: operators for name, operators in self._changing.items() if name in loops}
 
 
 def changing_now(operators: Iterable[str], knowledge: Knowledge, now_s: float, timeout_s: float) -> set[str]:

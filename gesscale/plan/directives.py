@@ -97,16 +97,16 @@ def _overridden(
     if cluster.problem:
         return unchanged(plan, Reason.CLUSTER_UNAVAILABLE, cluster.problem, live)
     if override.nodes:
-        target, lacking = _named(override.nodes, live, cluster)
+        target, remark = _named(override.nodes, live, cluster)
     else:
-        target, lacking = _counted(override.replicas or 1, live, operator, cluster, knowledge.latencies)
+        target, remark = _counted(override.replicas or 1, live, operator, cluster, knowledge.latencies)
     pending = knowledge.pending(operator.name)
     if target == live or (pending is not None and pending.placement == target):
-        return unchanged(plan, Reason.OVERRIDDEN, f"{detail}{lacking}", live)
+        return unchanged(plan, Reason.OVERRIDDEN, f"{detail}{remark}", live)
     return Plan(
         operator=plan.operator,
         reason=Reason.OVERRIDDEN,
-        detail=f"{detail}{lacking}",
+        detail=f"{detail}{remark}",
         before=live,
         placement=target,
         rejections=plan.rejections,
@@ -135,12 +135,12 @@ def _counted(
         free = usable(cluster, live).nodes
         candidates = [*known, *(node for node in free if node not in known)]
         added = candidates[: replicas - len(live)]
-        lacking = replicas - len(live) - len(added)
-        return tuple(sorted((*live, *added))), f"; no usable node for {lacking} of them" if lacking else ""
+        missing = replicas - len(live) - len(added)
+        return tuple(sorted((*live, *added))), f"; no usable node for {missing} of them" if missing else ""
     if replicas == len(live):
         return live, ""
     steps = shrinking(latencies.map, live, operator.driver_node)
-    return next((kept for kept in steps if len(kept) == replicas), tuple(live[:replicas])), ""
+    return next((placement for placement in steps if len(placement) == replicas), tuple(live[:replicas])), ""
 
 
 def _live(plan: Plan, cluster: ClusterState) -> tuple[str, ...]:

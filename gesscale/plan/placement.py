@@ -95,22 +95,22 @@ def nd_max_with_each_ms(
 
 def usable(cluster: ClusterState, placement: Sequence[str]) -> NodeRanking:
     """Return the nodes that can take one more replica, in no order of preference."""
-    held = set(placement)
+    occupied = set(placement)
     return NodeRanking(
-        nodes=tuple(name for name in cluster.usable if name not in held),
-        rejections=ineligible_nodes(cluster, held, names_others=True),
+        nodes=tuple(name for name in cluster.usable if name not in occupied),
+        rejections=ineligible_nodes(cluster, occupied, names_others=True),
     )
 
 
 def ineligible_nodes(
-    cluster: ClusterState, held: Collection[str] = (), *, names_others: bool = False
+    cluster: ClusterState, occupied: Collection[str] = (), *, names_others: bool = False
 ) -> tuple[Rejection, ...]:
     """Return the nodes that can take no replica, with reasons."""
     found = [
         each
         for reason, names in cluster.unusable.items()
         for each in rejected(
-            [name for name in names if name not in held],
+            [name for name in names if name not in occupied],
             reason,
             lambda name: cluster.nodes[name].problem,
             names_others=names_others,
@@ -166,10 +166,10 @@ def nearest_first(delays: LatencyMap | None, nodes: tuple[str, ...], driver_node
 
 def _nearest_first(delays: LatencyMap, nodes: tuple[str, ...], driver_node: str) -> tuple[str, ...]:
     found = rank_by_distance(delays, [driver_node], [nodes[index] for index in delays.known_indices(nodes).tolist()])
-    lacking = {item.node for item in found.unreachable}
+    unreachable = {item.node for item in found.unreachable}
     if len(found.names) == len(nodes):
         return found.names
-    return (*found.names, *(node for node in nodes if node not in delays or node in lacking))
+    return (*found.names, *(node for node in nodes if node not in delays or node in unreachable))
 
 
 def removals(delays: LatencyMap | None, placement: Sequence[str], driver_node: str) -> tuple[str, ...]:

@@ -103,13 +103,13 @@ class Access:
             raise HttpStatusError(HTTPStatus.FORBIDDEN, "http-client-not-local")
 
     def _is_authorized(self, authorization: str) -> bool:
-        scheme, _, given = authorization.partition(" ")
+        scheme, _, secret = authorization.partition(" ")
         if scheme.lower() == "basic":
             try:
-                given = base64.b64decode(given, validate=True).decode().partition(":")[2]
+                secret = base64.b64decode(secret, validate=True).decode().partition(":")[2]
             except (binascii.Error, ValueError):
                 return False
-        return hmac.compare_digest(given.strip().encode(), self.token.encode())
+        return hmac.compare_digest(secret.strip().encode(), self.token.encode())
 
 
 def _check_host(host: str) -> None:

@@ -112,6 +112,6 @@ def _event(name: str, document: object) -> bytes:
 
 
 def _value(parameters: Mapping[str, list[str]], name: str) -> str:
-    if len(given := parameters.get(name, [])) != 1:
-        raise InvalidValueError("parameter-not-single", parameter=name, count=len(given))
-    return given[0]
+    if len(values := parameters.get(name, [])) != 1:
+        raise InvalidValueError("parameter-not-single", parameter=name, count=len(values))
+    return values[0]

@@ -60,23 +60,23 @@ class MonitorSettings(SettingsGroup):
 
     @model_validator(mode="before")
     @classmethod
-    def _follow_period(cls, given: Any) -> Any:
+    def _follow_period(cls, document: Any) -> Any:
         """Derive the times that depend on the period, if only the period or the window is given."""
-        if not isinstance(given, Mapping):
-            return given
+        if not isinstance(document, Mapping):
+            return document
         try:
             period_s, window_s = (
-                parse_duration_s(given[key]) if key in given else None for key in ("period", "window")
+                parse_duration_s(document[key]) if key in document else None for key in ("period", "window")
             )
         except ValueError:
-            return given  # the fields report the error
+            return document  # the fields report the error
         if period_s is None and window_s is None:
-            return given
+            return document
         period_s = period_s or cls.model_fields["period_s"].default
         window_s = window_s or min(period_s, MAX_HISTORY_S)
         history_s = max(cls.model_fields["history_s"].default, min(5 * window_s, MAX_HISTORY_S))
         stale_after_s = max(cls.model_fields["stale_after_s"].default, min(3 * period_s, MAX_DURATION_S))
-        return {"window": window_s, "history": history_s, "stale_after": stale_after_s, **given}
+        return {"window": window_s, "history": history_s, "stale_after": stale_after_s, **document}
 
 
 class PlanSettings(SettingsGroup):

@@ -35,13 +35,13 @@ def load_settings(
     Raises
     ------
     SettingsError
-        With a problem for each rejected setting: its source, its name, what was expected and what came. If a custom
+        With a problem for each rejected setting: its source, its name, the expected and the rejected value. If a custom
         policy cannot be used, that is the only problem.
     """
     sources = [_from_options(overrides), _from_environment(environ)]
     if path is not None:
         file = _from_file(path)
-        sources.append(file if trusted else _without_own_policy(file, sources))
+        sources.append(file if trusted else _without_custom_policy(file, sources))
     document: dict[str, Any] = {}
     for source in reversed(sources):
         document = _merged(document, source.document)
@@ -52,38 +52,38 @@ def load_settings(
         raise SettingsError(setting_problems(error, sources, kind)) from None
 
 
-def naming(policy: str) -> str:
+def policy_override(policy: str) -> str:
     """Return the option that names a policy, with any characters quoted."""
     return f"analyze.policy={json.dumps(policy)}"
 
 
 def _kind(sources: Iterable[SettingsSource]) -> type[Settings]:
     """Return the class of the settings, with the groups of custom policies if any is named."""
-    named = [_named_policy(source.document) for source in sources]
-    own = {name: custom_policy_info(name) for name in reversed(named) if ":" in name}
-    if not own:
+    policies = [_named_policy(source.document) for source in sources]
+    custom = {name: custom_policy_info(name) for name in reversed(policies) if ":" in name}
+    if not custom:
         return Settings
-    analyze = analyze_settings_with(own)
+    analyze = analyze_settings_with(custom)
     return create_model("Settings", __base__=Settings, analyze=(analyze, Field(analyze())))
 
 
 def _named_policy(document: Mapping[str, Any]) -> str:
     analyze = document.get("analyze")
-    named = analyze.get("policy") if isinstance(analyze, Mapping) else None
-    return named if isinstance(named, str) else ""
+    policy = analyze.get("policy") if isinstance(analyze, Mapping) else None
+    return policy if isinstance(policy, str) else ""
 
 
-def _without_own_policy(file: SettingsSource, above: Iterable[SettingsSource]) -> SettingsSource:
+def _without_custom_policy(file: SettingsSource, above: Iterable[SettingsSource]) -> SettingsSource:
     """Return the settings of a file without the custom policy that it names, whose code must not run."""
-    own = _named_policy(file.document)
-    if ":" not in own:
+    custom = _named_policy(file.document)
+    if ":" not in custom:
         return file
-    named = [_named_policy(source.document) for source in above]
-    if not any(named):
-        raise SettingsError("custom-policy-not-allowed", source=file.name, place="analyze.policy", policy=own)
+    policies = [_named_policy(source.document) for source in above]
+    if not any(policies):
+        raise SettingsError("custom-policy-not-allowed", source=file.name, place="analyze.policy", policy=custom)
     known = {name: field.alias or name for name, field in AnalyzeSettings.model_fields.items()}
-    kept = {*known, *known.values(), find_policy_info(next(filter(None, named))).group} - {"policy"}
-    analyze = {key: value for key, value in file.document["analyze"].items() if key in kept}
+    keys = {*known, *known.values(), find_policy_info(next(filter(None, policies))).group} - {"policy"}
+    analyze = {key: value for key, value in file.document["analyze"].items() if key in keys}
     return replace(file, document={**file.document, "analyze": analyze})
 
 
@@ -112,13 +112,13 @@ def _from_file(path: Path) -> SettingsSource:
 
 def _from_environment(environ: Mapping[str, str]) -> SettingsSource:
     # Other names without "__" are valid: the test bed uses some to mark its processes.
-    meant = {
+    by_misspelling = {
         f"{group}_{inner.alias}".upper(): f"{group}__{inner.alias}".upper()
         for group, field in Settings.model_fields.items()
         for inner in (model_within(field.annotation) or SettingsGroup).model_fields.values()
     }
     for name in sorted(environ):
-        if name.startswith(ENVIRONMENT_PREFIX) and (key := meant.get(name.removeprefix(ENVIRONMENT_PREFIX))):
+        if name.startswith(ENVIRONMENT_PREFIX) and (key := by_misspelling.get(name.removeprefix(ENVIRONMENT_PREFIX))):
             nearest = f"{ENVIRONMENT_PREFIX}{key}"
             raise SettingsError("setting-variable-misspelt", source="environment", name=name, nearest=nearest)
     found = [

@@ -1,4 +1,4 @@
-// What is looked at stands in the address: it can be shared, and the back button works.
+// The state of the view is in the address, so it can be shared, and the back button works.
 
 export const VIEWS = { workflow: "Workflow", operator: "Operator", nodes: "Nodes", decisions: "Decisions", health: "Health" };
 
@@ -32,7 +32,7 @@ export function addressOf(place) {
   return `#/${place.view}${query ? `?${query}` : ""}`;
 }
 
-// The same place with some things changed; another view drops what belongs to the old one.
+// The same place with changes; another view drops the parameters of the old one.
 export function linkTo(place, changes) {
   const kept = changes.view && changes.view !== place.view ? { ...place, open: "", as: "", only: "", search: "", node: "" } : place;
   return addressOf({ ...kept, ...changes });

@@ -1,4 +1,4 @@
-// Charts over one shared time axis, one under the other; what happened is marked in all of them.
+// Charts over a shared time axis, one below the other; changes are marked in all of them.
 
 import { h, svg } from "./dom.js";
 import { figure, moment, timeTicks } from "./format.js";
@@ -8,7 +8,7 @@ const RIGHT = 14;
 const TOP = 22;
 const SIGN_WIDTH = 9;
 
-// Round values for an axis from 0 to most, at least two.
+// Round values for an axis from 0 to a maximum, at least two.
 export function ticksUpTo(most, count) {
   const rough = most / count;
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -17,7 +17,7 @@ export function ticksUpTo(most, count) {
   return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, index) => index * step);
 }
 
-// At most a few points for each pixel; what is least and most in a pixel stays.
+// At most a few points for each pixel, with the minimum and the maximum of the pixel.
 export function thinned(values, most) {
   if (values.length <= 4 * most) return values;
   const size = Math.ceil(values.length / most);
@@ -31,7 +31,7 @@ export function thinned(values, most) {
   return kept;
 }
 
-// What is stepped holds until the next value that is known; a line breaks where none is.
+// A stepped value holds until the next known value; a line breaks at unknown values.
 export function pathOf(values, x, y, stepped) {
   let text = "";
   let broken = true;
@@ -76,7 +76,7 @@ function panel({ title, unit, series, band, height }, { x, width, marks, at_s, l
     ]) : null);
 }
 
-// Of marks that would cover each other, the first stays.
+// Keeps the first of marks that would overlap.
 function apart(marks, x) {
   let end = -Infinity;
   return marks.filter((mark) => {

@@ -1,15 +1,15 @@
-// Where nodes stand on a plane so that the space between them tells their delay.
+// Places nodes on a plane so that distances represent delays.
 
 const ROUNDS = 120;
 
 const kept = new Map();
 
-// Classical start on a circle, then stress majorization: each round puts a node where the others would have it.
+// Starts on a circle, then applies stress majorization: each round moves a node to the mean of the positions that the others imply.
 export function placesOf(names, rtt_ms) {
   const before = kept.get(names.join("\n"));
   const known = rtt_ms.flat().filter((value) => value !== null && value > 0);
   const top = Math.max(1, ...known);
-  // Roots, as delays span more than a page can show.
+  // Square roots, as delays span more than a page can show.
   const wanted = (a, b) => Math.sqrt(Math.max(0.015, (rtt_ms[a]?.[b] ?? top) / top));
   let places = before ?? names.map((_, index) => [Math.cos((2 * Math.PI * index) / names.length), Math.sin((2 * Math.PI * index) / names.length)]);
   for (let round = 0; round < (before ? 20 : ROUNDS); round += 1) {
@@ -33,7 +33,7 @@ export function placesOf(names, rtt_ms) {
   return places;
 }
 
-// Turned so that they are spread most from left to right.
+// Rotates the nodes so that they spread horizontally.
 function turned(places) {
   const middle = (at) => places.reduce((sum, place) => sum + place[at], 0) / places.length;
   const [midX, midY] = [middle(0), middle(1)];
@@ -43,7 +43,7 @@ function turned(places) {
   return places.map(([x, y]) => [cos * x + sin * y, cos * y - sin * x]);
 }
 
-// Into a box, with room for labels; then apart, so that none covers another.
+// Fits the nodes into a box with room for labels, then separates overlapping ones.
 export function fitted(unturned, width, height, apart) {
   const places = turned(unturned);
   const [xs, ys] = [places.map((place) => place[0]), places.map((place) => place[1])];
@@ -65,13 +65,13 @@ export function fitted(unturned, width, height, apart) {
   return spot.map(([x, y]) => [Math.min(width - 46, Math.max(46, x)), Math.min(height - 50, Math.max(22, y))]);
 }
 
-// A function that gives the round trip between two nodes of the map, ms; null where it is not known.
+// Returns a function for the round trip between two nodes of the map, ms; null if unknown.
 export function delaysOf(nodes) {
   const at = new Map((nodes?.names ?? []).map((name, index) => [name, index]));
   return (a, b) => nodes?.rtt_ms[at.get(a)]?.[at.get(b)] ?? null;
 }
 
-// The greatest round trip among some nodes, and between which two; null where none is known.
+// The largest round trip among some nodes, with its two nodes; null if all are unknown.
 export function farthestPair(nodes, delayOf) {
   let worst = null;
   nodes.forEach((a, index) => nodes.slice(index + 1).forEach((b) => {

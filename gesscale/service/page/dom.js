@@ -1,4 +1,4 @@
-// Elements from values. Text is always text: nothing that comes from outside is ever read as markup.
+// Creates elements from values. Text stays text: no input is ever parsed as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 const LONGEST_NAME = 32;
@@ -22,7 +22,7 @@ export function svg(tag, attributes, ...children) {
   return filled(document.createElementNS(SVG, tag), attributes, children);
 }
 
-// Put new content in place of the old one, and leave the reader's focus, text selection and scrolling where they were.
+// Replaces content and keeps focus, text selection and scroll position.
 export function replaceContent(element, content) {
   const active = element.contains(document.activeElement) ? document.activeElement : null;
   const key = active?.dataset?.key;
@@ -36,7 +36,7 @@ export function replaceContent(element, content) {
   if (again && selection && selection[0] !== null) again.setSelectionRange(...selection);
 }
 
-// A name breaks at no hyphen, unless it is longer than any line. Several: one after the other.
+// A name does not break at hyphens, unless it is longer than a line.
 export function nameOf(text) {
   return h("span", { class: text.length <= LONGEST_NAME ? "unbroken" : null }, text);
 }
@@ -49,9 +49,9 @@ function classOf(head) {
   return [head.number && "number", head.spare && "wide"].filter(Boolean).join(" ") || null;
 }
 
-// heads: {text; number: figures stand on the right; bare: needs no head before it; spare: left out where it is narrow}
+// heads: {text; number: align right; bare: no label in a stacked table; spare: hidden in narrow windows}
 export function table(caption, heads, rows, attributes) {
-  // Where a table is stacked, its heads are not seen, and each cell that is not bare says what it is.
+  // In a stacked table the heads are hidden, so each cell that is not bare has a label.
   const cell = (value, index, tag) => h(tag, { class: classOf(heads[index]), scope: tag === "th" ? "row" : null, "data-head": heads[index].bare ? null : heads[index].text }, value ?? "–");
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption, "data-scroll": caption, ...attributes },
     h("table", {},

@@ -1,4 +1,4 @@
-// Figures as people read them.
+// Formats figures.
 
 export function figure(value, unit = "") {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
@@ -23,7 +23,7 @@ export function span(seconds) {
 const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
 
-// A simulated run has no date: its times count from its beginning.
+// A simulated run has no date: its times start at zero.
 const YEAR_S = 365 * 86400;
 
 export function hasDate(at_s) {
@@ -43,7 +43,7 @@ export function clock(at_s) {
 
 const STEPS_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800];
 
-// Round instants of a time axis, as the reader's clock counts, at most so many: {at_s, text}.
+// Round instants of a time axis in local time, up to a maximum number: {at_s, text}.
 export function timeTicks(from_s, to_s, most) {
   const step_s = STEPS_S.find((each) => (to_s - from_s) / each <= most - 1) ?? Math.ceil((to_s - from_s) / most);
   const offset_s = hasDate(from_s) ? -60 * new Date(from_s * 1000).getTimezoneOffset() : 0;
@@ -62,12 +62,12 @@ export function shortened(text, most) {
   return text.length <= most ? text : `${text.slice(0, Math.ceil(most / 2) - 1)}…${text.slice(-Math.floor(most / 2))}`;
 }
 
-// What a decision changes, by node.
+// Changes of a decision, by node.
 export function changesOf(point) {
   return [...point.add.map((node) => `+${node}`), ...point.remove.map((node) => `−${node}`)];
 }
 
-// How many replicas there are, and how many there are to be.
+// Number of replicas before and after the decision.
 export function countOf(point) {
   const [now, then] = [point.before.length, point.placement.length];
   return now === then ? `${now}` : `${now} → ${then}`;

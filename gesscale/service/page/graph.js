@@ -1,4 +1,4 @@
-// The workflow as a graph: operators in columns by their depth, from left to right, or downwards where it is narrow.
+// The workflow as a graph: operators in columns by depth, from left to right, or downwards in narrow windows.
 
 import { h, svg } from "./dom.js";
 import { countOf, figure, shortened } from "./format.js";
@@ -8,11 +8,11 @@ import { STATES } from "./words.js";
 const CARD = { width: 264, height: 152 };
 const TRACE = { top: 102, height: 38 };
 
-// So many steps of an operator are drawn in its card.
+// Number of steps that the card of an operator shows.
 export const MOST_TRACED = 60;
 
 const GAP = { along: 56, across: 22 };
-const BESIDE = 40;
+const SIDE = 40;
 
 export function columnsOf(operators) {
   const depth = new Map();
@@ -40,7 +40,7 @@ function loadBar(point) {
   ];
 }
 
-// Load and capacity over the last steps, on one scale; nothing where less than two steps tell of it.
+// Load and capacity over the last steps, on one scale; empty with fewer than two values.
 function trace(points) {
   const shown = points.slice(-MOST_TRACED);
   const [load, capacity] = [shown.map((point) => point.input_rows_per_s ?? point.throughput_rows_per_s), shown.map((point) => point.mst?.mid ?? null)];
@@ -72,7 +72,7 @@ function card(operator, point, points, [x, y], href) {
       loadBar(point), trace(points)));
 }
 
-// Operators without streams between them fill the width, line by line.
+// Operators without streams between them fill the width, row by row.
 function linesOf(operators, width) {
   const inLine = Math.max(1, Math.floor((width + GAP.across) / (CARD.width + GAP.across)));
   return Array.from({ length: Math.ceil(operators.length / inLine) }, (_, line) => operators.slice(line * inLine, (line + 1) * inLine));
@@ -82,7 +82,7 @@ export function workflowGraph(workflow, snapshot, historyOf, hrefOf, { width: ro
   const isLoose = workflow.operators.every((each) => !each.upstream.length);
   const narrow = isNarrow || isLoose;
   const byDepth = isLoose ? linesOf(workflow.operators, room) : columnsOf(workflow.operators);
-  // Where it is narrow, one below the other; a stream that passes others by goes along the left.
+  // In narrow windows operators are stacked; a stream that bypasses others runs along the left.
   const isList = isNarrow && !isLoose && byDepth.some((column) => column.length > 1);
   const columns = isList ? byDepth.flat().map((each) => [each]) : byDepth;
   const rowOf = new Map(columns.flatMap((column, row) => column.map((each) => [each.name, row])));
@@ -94,17 +94,17 @@ export function workflowGraph(workflow, snapshot, historyOf, hrefOf, { width: ro
   columns.forEach((column, depth) => column.forEach((operator, index) => {
     const a = depth * (along + gap) + 2;
     const before = isLoose ? 0 : (total - (column.length * (across + GAP.across) - GAP.across)) / 2;
-    const b = before + index * (across + GAP.across) + 2 + (isList ? BESIDE : 0);
+    const b = before + index * (across + GAP.across) + 2 + (isList ? SIDE : 0);
     places.set(operator.name, narrow ? [b, a] : [a, b]);
   }));
   const length = columns.length * (along + gap) - gap + 4;
-  const [width, height] = narrow ? [total + 4 + (isList ? BESIDE : 0), length] : [length, total + 4];
+  const [width, height] = narrow ? [total + 4 + (isList ? SIDE : 0), length] : [length, total + 4];
   const edges = workflow.operators.flatMap((operator) => operator.upstream.map((name) => {
     const [x1, y1] = places.get(name);
     const [x2, y2] = places.get(operator.name);
     if (isList && rowOf.get(operator.name) - rowOf.get(name) > 1) {
       const [ay, by] = [y1 + CARD.height / 2, y2 + CARD.height / 2];
-      return svg("path", { class: "edge", d: `M${x1} ${ay}C${x1 - 1.3 * BESIDE} ${ay} ${x2 - 1.3 * BESIDE} ${by} ${x2} ${by}`, "marker-end": "url(#arrow)" });
+      return svg("path", { class: "edge", d: `M${x1} ${ay}C${x1 - 1.3 * SIDE} ${ay} ${x2 - 1.3 * SIDE} ${by} ${x2} ${by}`, "marker-end": "url(#arrow)" });
     }
     const [ax, ay, bx, by] = narrow
       ? [x1 + CARD.width / 2, y1 + CARD.height, x2 + CARD.width / 2, y2]

@@ -1,4 +1,4 @@
-// The page: head, views, time, and the view that the address names. Everything is drawn again when something changes.
+// The page: header, navigation, time, and the view of the address. Everything is redrawn on each change.
 
 import { h, replaceContent } from "./dom.js";
 import { clock, hasDate, moment, span } from "./format.js";
@@ -55,7 +55,7 @@ function nothingYet(place) {
     findingsOf(model, place).map((each) => h("p", { class: "problem" }, each.text))];
 }
 
-// Of several workflows, two views show all where none is chosen; the others show one.
+// With several workflows, two views show all of them if none is chosen; the others show one.
 function isOverAll(place) {
   return model.workflows.length > 1 && !place.workflow && ["workflow", "health"].includes(place.view);
 }
@@ -81,7 +81,7 @@ function viewsOf(place) {
     title, view === "health" && ills ? h("span", { class: "ills" }, ` ${ills}`) : null))));
 }
 
-// The slider stays the same element, so that it can be dragged while steps come in.
+// The slider stays the same element, so that it can be dragged while steps arrive.
 const slider = h("input", { type: "range", id: "instant", min: 0, step: 1, "aria-label": "Instant", oninput: () => chooseInstant(Number(slider.value)) });
 const shown = h("output", { for: "instant" });
 const before = h("button", { type: "button", "aria-label": "previous change", onclick: () => jump(-1) }, "◀ ", h("span", { class: "wide" }, "change"));
@@ -106,7 +106,7 @@ function drawTime(place) {
   slider.setAttribute("aria-valuetext", shown.textContent);
 }
 
-// The time of day, and how far the run is.
+// The time of day, and the time since the start of the run.
 function recordedMoment(at_s) {
   const since_s = at_s - instants[0];
   return hasDate(at_s) ? [`${clock(at_s)}, ${since_s < 600 ? `${Math.round(since_s)} s` : span(since_s)}`, h("span", { class: "wide" }, " after the start")] : [clock(at_s)];
@@ -125,7 +125,7 @@ function jump(direction) {
   if (found !== undefined) goTo(place, { at_s: found }, { replace: true });
 }
 
-// A view that is opened is read from its beginning; one that changes is not moved.
+// A newly opened view starts at the top; an updated view keeps its scroll position.
 let view = readAddress().view;
 addEventListener("hashchange", () => {
   draw();

@@ -1,6 +1,6 @@
-// What is known of a run, whoever tells it: a scaler that runs, or a record.
+// Data of a run, from a live scaler or a record.
 
-// Who opens another workflow lets the history of the one before go.
+// Opening another workflow drops the history of the previous one.
 const MOST_HISTORIES = 2;
 const MOST_DECISIONS = 60;
 
@@ -24,7 +24,7 @@ export class RunModel {
     this.loaded = new Set();
   }
 
-  // A run is told anew at the beginning and after a gap: histories are fetched again, so that no step is missing.
+  // At the start and after a gap the run and its histories are fetched again, so that no step is missing.
   takeRun(run) {
     this.head = run;
     this.workflows = run.workflows;
@@ -36,7 +36,7 @@ export class RunModel {
     this.changed();
   }
 
-  // What the head says of the scaler; before the run is known, it would look like a run without workflows.
+  // The head of the run. Before the run is known, it would look like a run without workflows.
   takeHead(head) {
     if (this.head === null) return;
     this.head = { ...this.head, ...head };
@@ -65,7 +65,7 @@ export class RunModel {
     return this.workflows.find((each) => each.name === name) ?? this.workflows[0] ?? null;
   }
 
-  // All points of a workflow, oldest first; the first time they are fetched. A workflow nobody looked at has its newest.
+  // All points of a workflow, oldest first; fetched on first use. A workflow that was never opened has its newest ones.
   pointsOf(name) {
     this.kept.delete(name);
     this.kept.add(name);
@@ -104,7 +104,7 @@ export class RunModel {
     return found;
   }
 
-  // What each order cost, by its instant.
+  // Downtime of each order, by its instant.
   costsOf(name, operator) {
     const found = new Map();
     for (const point of this.pointsOf(name)) {
@@ -118,7 +118,7 @@ export class RunModel {
     return found;
   }
 
-  // Undefined while it is being fetched, null where it is not kept any more.
+  // Undefined while it is fetched, null if it is no longer kept.
   decision(name, operator, at_s) {
     const key = JSON.stringify([name, operator, at_s]);
     if (!this.decisions.has(key)) {

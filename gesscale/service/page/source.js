@@ -1,4 +1,4 @@
-// Where a run is told from: the scaler that served this page, or a record inside the page.
+// Source of a run: the scaler that served this page, or a record in the page.
 
 const SILENT_MS = 40_000;
 const RETRY_MS = 5_000;
@@ -13,7 +13,7 @@ export class LiveSource {
   // Of one workflow; a page may stay open for weeks.
   mostPoints = 6000;
 
-  // Events are the sign of life. Where none come, as after a sleep or a restart, all is fetched again.
+  // Events show that the scaler is alive. Without them, as after a sleep or a restart, everything is fetched again.
   follow(model) {
     let heard_ms = Date.now();
     let stream = null;

@@ -1,4 +1,4 @@
-// What was decided, when and why; one opened shows all numbers and the candidates that lost.
+// Decisions and their reasons; an opened one shows all figures and the rejected candidates.
 
 import { h, nameOf, namesOf, table } from "./dom.js";
 import { changesOf, clock, figure, moment, percent, replicas } from "./format.js";
@@ -6,7 +6,7 @@ import { explained, outcomeMeaning } from "./words.js";
 import { goTo, linkTo } from "./address.js";
 import { delaysOf } from "./distances.js";
 import { chosenOperator, costWords, operatorChooser } from "./view_operator.js";
-import { lastComparison, lostBecause, ineligibleNodes, whyNot } from "./why.js";
+import { lastComparison, rejectionText, ineligibleNodes, whyNot } from "./why.js";
 
 const MOST_SHOWN = 300;
 
@@ -23,12 +23,12 @@ export function decisionsView(model, place) {
     h("h1", {}, "Decisions"),
     h("div", { class: "choosers" }, operatorChooser(model, place), h("p", { class: "chooser" }, only)),
     runs.length ? null : h("p", { class: "empty" }, place.only ? "No change yet. Untick “only changes” to see why not." : "No decision yet. The first step runs immediately; if there is none, see Health."),
-    h("div", { class: "beside wide" },
+    h("div", { class: "columns wide" },
       h("ol", { class: "timeline", "data-scroll": "timeline", "aria-label": "Decisions, newest first" }, runs.slice(0, MOST_SHOWN).map((run) => line(run, place, opened))),
       opened ? detail(model, place, workflow, operator, opened) : null)];
 }
 
-// Decisions in a row with the same reason that changed nothing are one line, which leads to the newest.
+// Consecutive decisions with the same reason and no change share a line, which links to the newest.
 export function grouped(points, onlyChanges, open_s) {
   const runs = [];
   for (const point of points) {
@@ -42,9 +42,9 @@ export function grouped(points, onlyChanges, open_s) {
 }
 
 function line({ quiet, first_s, newest, count }, place, opened) {
-  const kind = quiet ? "quiet" : !newest.acted ? "wished" : newest.add.length >= newest.remove.length ? "more" : "fewer";
+  const kind = quiet ? "quiet" : !newest.acted ? "advised" : newest.add.length >= newest.remove.length ? "more" : "fewer";
   return h("li", { class: kind }, h("a", { href: linkTo(place, { open: `${newest.at_s}` }), "aria-current": opened === newest ? "true" : null, "data-key": `at ${newest.at_s}` },
-    h("span", { class: `sign ${kind}`, "aria-hidden": "true" }, { quiet: "·", wished: "△", more: "▲", fewer: "▼" }[kind]),
+    h("span", { class: `sign ${kind}`, "aria-hidden": "true" }, { quiet: "·", advised: "△", more: "▲", fewer: "▼" }[kind]),
     h("span", { class: "when" }, clock(newest.at_s)),
     h("span", {}, h("b", {}, newest.reason), " ",
       h("span", { class: "what" }, quiet ? `· ${replicas(newest.placement.length)}` : [`· ${newest.before.length} → ${newest.placement.length}:`, changesOf(newest).map((change) => [" ", nameOf(change)])], count > 1 ? `, ${count} times since ${clock(first_s)}` : ""))));
@@ -93,7 +93,7 @@ function costs(listed, point) {
 
 function rejections(listed, chosen, delayOf) {
   if (!listed.length) return null;
-  const rows = listed.flatMap((each) => [{ cells: [nameOf(each.node), each.reason, each.detail || lostBecause(each, chosen, delayOf)] }, ...others(each)]);
+  const rows = listed.flatMap((each) => [{ cells: [nameOf(each.node), each.reason, each.detail || rejectionText(each, chosen, delayOf)] }, ...others(each)]);
   return [h("h3", {}, "Rejected candidates"), table("Nodes that took no replica", [{ text: "node" }, { text: "reason" }, { text: "by how much" }], rows)];
 }
 

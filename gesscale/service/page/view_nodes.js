@@ -1,4 +1,4 @@
-// The nodes by their delays: where replicas run, where none can, and why not on this one.
+// The nodes by their delays: where replicas run, and why a node has none.
 
 import { h, nameOf, svg, table } from "./dom.js";
 import { figure, shortened } from "./format.js";
@@ -27,7 +27,7 @@ export function nodesView(model, place, { width, narrow }) {
     head,
     h("p", { class: "chooser" }, h("a", { href: linkTo(place, { as: "" }), "aria-current": heat ? null : "true", "data-key": "as map" }, "Map"), " ", h("a", { href: linkTo(place, { as: "heat" }), "aria-current": heat ? "true" : null, "data-key": "as heat" }, "Heat map")),
     nodes.problem ? h("p", { class: "problem" }, `The cluster could not be read: ${nodes.problem}`) : null,
-    h("div", { class: "beside" }, heat ? heatMap(nodes, place, seen, width) : nodeMap(nodes, place, seen, narrow ? width : width - 368), about(nodes, place, operator, seen)),
+    h("div", { class: "columns" }, heat ? heatMap(nodes, place, seen, width) : nodeMap(nodes, place, seen, narrow ? width : width - 368), about(nodes, place, operator, seen)),
     nodes.omitted ? h("p", { class: "note" }, `${nodes.omitted} nodes of the map are not shown; all nodes in use are.`) : null,
     nodes.not_in_map.length ? h("p", { class: "note" }, `Not in the latency map: ${nodes.not_in_map.join(", ")}.`) : null,
   ];
@@ -57,9 +57,9 @@ function nodeMap(nodes, place, seen, width) {
   };
   const isWorst = (a, b) => seen.worst && seen.worst.a === a && seen.worst.b === b;
   const links = selected
-    ? seen.members.filter((name) => name !== selected).map((name) => line(selected, name, "told"))
+    ? seen.members.filter((name) => name !== selected).map((name) => line(selected, name, "selected"))
     : seen.members.flatMap((a, index) => seen.members.slice(index + 1).map((b) => line(a, b, isWorst(a, b) ? "worst" : "")));
-  const told = nodes.names.map((name) => {
+  const marks = nodes.names.map((name) => {
     const [x, y] = spotOf.get(name);
     const kind = seen.kindOf(name);
     const delays = seen.members.filter((other) => other !== name).map((other) => `${other} ${figure(seen.delayOf(name, other), "ms")}`).join(", ");
@@ -72,12 +72,12 @@ function nodeMap(nodes, place, seen, width) {
         few && spotOf.has(from) ? svg("text", { class: "small halo", y: 43, "text-anchor": "middle" }, [name === seen.driver ? "driver" : "", name === from ? "" : figure(seen.delayOf(from, name), "ms")].filter(Boolean).join(", ")) : null));
   });
   return h("figure", { class: "nodes" },
-    h("div", { class: "scroll", "data-scroll": "map" }, svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Nodes; nearer nodes have a shorter round trip" }, links, told, selected ? null : worstWords(seen.worst, spotOf))),
+    h("div", { class: "scroll", "data-scroll": "map" }, svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Nodes; nearer nodes have a shorter round trip" }, links, marks, selected ? null : worstWords(seen.worst, spotOf))),
     h("figcaption", {}, "Nearer nodes have a shorter round trip. ", few && spotOf.has(from) ? `At each node: its round trip to ${from}. ` : null,
       Object.values(KINDS).map(([sign, words]) => h("span", { class: "sample" }, `${sign} ${words}`))));
 }
 
-// In the middle of the longest line, where it is long enough.
+// A label in the middle of the longest line, if it is long enough.
 function worstWords(worst, spotOf) {
   if (!worst) return null;
   const [[x1, y1], [x2, y2]] = [spotOf.get(worst.a), spotOf.get(worst.b)];
@@ -113,7 +113,7 @@ function about(nodes, place, operator, seen) {
     delays.length ? table("Round trips to the placement", [{ text: "node" }, { text: "ms", number: true }], delays) : null);
 }
 
-// All delays to the driver's node without pointing at anything; the nearest first.
+// All delays to the driver's node as a table, the nearest first.
 function nearest(nodes, place, seen) {
   const far = (name) => (name === seen.driver ? 0 : seen.delayOf(name, seen.driver) ?? Infinity);
   const rows = [...nodes.names].sort((a, b) => far(a) - far(b)).slice(0, MOST_NEAREST).map((name) => {

@@ -1,4 +1,4 @@
-// One operator over time: what came, what it could do, what it had, and what was decided.
+// One operator over time: load, capacity, replicas and decisions.
 
 import { h, namesOf, table } from "./dom.js";
 import { changesOf, figure, moment, percent, span } from "./format.js";
@@ -24,9 +24,9 @@ export function operatorChooser(model, place) {
 
 export function changeMarks(points, place) {
   return points.filter((point) => point.add.length || point.remove.length).map((point) => {
-    const kind = !point.acted ? "wished" : point.add.length > point.remove.length ? "more" : point.add.length < point.remove.length ? "fewer" : "moved";
+    const kind = !point.acted ? "advised" : point.add.length > point.remove.length ? "more" : point.add.length < point.remove.length ? "fewer" : "moved";
     return {
-      at_s: point.at_s, kind, sign: { wished: "△", more: "▲", fewer: "▼", moved: "◆" }[kind],
+      at_s: point.at_s, kind, sign: { advised: "△", more: "▲", fewer: "▼", moved: "◆" }[kind],
       words: `${moment(point.at_s)}: ${changesOf(point).join(" ")}, ${point.reason}${point.acted ? "" : ` (${outcomeMeaning(point.outcome)})`}`,
       href: linkTo(place, { view: "decisions", operator: point.operator, open: `${point.at_s}`, at_s: place.at_s }),
     };
@@ -79,7 +79,7 @@ function chartsOf(points, place, width) {
   return h("section", { "aria-label": "Over time" },
     h("h2", {}, "Over time"),
     h("ul", { class: "legend" }, [["load", "load"], ["throughput", "throughput"], ["capacity", "capacity of the model, with its interval"]].map(([kind, words]) => h("li", {}, h("span", { class: `swatch ${kind}` }), words)),
-      h("li", {}, h("span", { class: "sign more" }, "▲"), " replicas added"), h("li", {}, h("span", { class: "sign fewer" }, "▼"), " removed"), h("li", {}, h("span", { class: "sign wished" }, "△"), " advised only"),
+      h("li", {}, h("span", { class: "sign more" }, "▲"), " replicas added"), h("li", {}, h("span", { class: "sign fewer" }, "▼"), " removed"), h("li", {}, h("span", { class: "sign advised" }, "△"), " advised only"),
       points.some((point) => point.acted && point.add.length && point.add.length === point.remove.length) ? h("li", {}, h("span", { class: "sign moved" }, "◆"), " moved") : null),
     timeCharts({ width, from_s: points[0].at_s, to_s: points.at(-1).at_s, at_s: place.at_s, panels, marks: changeMarks(points, place), instants: points.map((point) => point.at_s),
       picked: (at_s) => goTo(place, { at_s }, { replace: true }) }));
@@ -109,7 +109,7 @@ function modelOf(decision) {
 }
 
 
-// By the name of a parameter: what it is, and by what its value is multiplied to be read.
+// Description and display factor of each parameter.
 const LEARNED = {
   fixed_s: ["time of a batch that depends on neither rows nor distance, s", 1], row_s: ["time of a row on one replica, ms", 1000], shared_row_s: ["time of a row that replicas do not share, ms", 1000],
   driver_trips: ["round trips to the driver in a batch", 1], pair_trips: ["round trips between replicas in a batch", 1],
@@ -119,8 +119,8 @@ const LEARNED = {
 function learnedOf(learned) {
   const rows = learned.map((each) => {
     const [words, factor] = LEARNED[each.name] ?? [each.name, 1];
-    const told = each.deviation < each.deviation_at_first / 2;
-    return { cells: [words, precise(factor * each.value), `± ${precise(factor * each.deviation)}`, told ? "the batches so far" : `the initial estimate, ± ${precise(factor * each.deviation_at_first)}: batches do not identify it yet`] };
+    const isIdentified = each.deviation < each.deviation_at_first / 2;
+    return { cells: [words, precise(factor * each.value), `± ${precise(factor * each.deviation)}`, isIdentified ? "the batches so far" : `the initial estimate, ± ${precise(factor * each.deviation_at_first)}: batches do not identify it yet`] };
   });
   return [
     table("Parameters that the policy has learned", [{ text: "parameter" }, { text: "value", number: true }, { text: "deviation", number: true }, { text: "based on" }], rows, { class: "scroll snug stack" }),

@@ -1,4 +1,4 @@
-// Which operators are in trouble, in the order of the stream, and worst first.
+// Operators of a workflow as a graph, and as a list with the worst first.
 
 import { h, nameOf, table } from "./dom.js";
 import { changesOf, clock, countOf, figure } from "./format.js";
@@ -34,7 +34,7 @@ function stateOf(row) {
   return row.point?.state ?? "unknown";
 }
 
-// Of many operators, a click on a state shows only those.
+// With many operators, a click on a state filters them.
 function counts(rows, place) {
   const number = (state) => rows.filter((row) => stateOf(row) === state).length;
   return h("p", { class: "counts" }, WORST_FIRST.filter(number).map((state) => h(rows.length < FEW ? "span" : "a", { class: `badge ${state}`, href: rows.length < FEW ? null : linkTo(place, { search: place.search === state ? "" : state }), "data-key": `count ${state}` }, `${STATES[state].sign} ${figure(number(state))} ${STATES[state].word}`)));
@@ -75,7 +75,7 @@ function listOf(rows, place, fleet) {
     found.length > MAX_LISTED ? h("p", { class: "note" }, `The first ${MAX_LISTED} are shown; search for the others.`) : null);
 }
 
-// The reason, and the first of what the decision says of it; all of it is a click away.
+// The reason, and the first part of its detail; a click shows all of it.
 function inShort(point) {
   return h("span", { title: point.detail }, h("b", {}, point.reason), ` ${point.detail.split("; ")[0] || meaning(point.reason)}`);
 }

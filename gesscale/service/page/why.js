@@ -1,42 +1,42 @@
-// Why a node holds no replica of an operator, at an instant.
+// Why a node holds no replica of an operator at an instant.
 
 import { figure, moment } from "./format.js";
 import { explained, meaning } from "./words.js";
 import { farthestPair } from "./distances.js";
 
-// With these, the present replicas carry the load.
+// Reasons with which the present replicas carry the load.
 const ENOUGH = ["WithinTarget", "FewerWouldNotSustain", "AtMinReplicas", "DrainingBacklog", "Underused"];
 
 // Why a candidate was rejected, and by how much; if the policy gives no detail, NDmax with and without the node.
-export function lostBecause(rejection, chosen, delayOf) {
+export function rejectionText(rejection, chosen, delayOf) {
   if (rejection.detail) return explained(rejection.reason, rejection.detail);
   const ndMax = (...more) => farthestPair([...new Set([...chosen, ...more])], delayOf)?.ms ?? null;
   const withIt = ndMax(rejection.node);
   return withIt === null ? meaning(rejection.reason) : `${meaning(rejection.reason)} With it NDmax is ${figure(withIt, "ms")}, without it ${figure(ndMax() ?? 0, "ms")}.`;
 }
 
-// The nodes that could take no replica of an operator when a decision was made, {reason, detail} by name. A decision lists the
-// first of each reason; what the cluster says of all of them is known of the newest step only.
+// The ineligible nodes of an operator at a decision, {reason, detail} by name. A decision lists the first of each reason; the
+// complete list is known for the newest step only.
 export function ineligibleNodes(decision, operator, newest) {
-  const told = (decision?.ineligible ?? []).map((each) => [each.node, each]);
-  return { ...newest?.ineligible_for[operator.name], ...newest?.ineligible, ...Object.fromEntries(told) };
+  const listed = (decision?.ineligible ?? []).map((each) => [each.node, each]);
+  return { ...newest?.ineligible_for[operator.name], ...newest?.ineligible, ...Object.fromEntries(listed) };
 }
 
-// The decision before an instant that last compared nodes: undefined while it is fetched, null where there is none.
+// The last decision before an instant that compared nodes: undefined while it is fetched, null if there is none.
 export function lastComparison(model, workflow, operator, before_s) {
   const found = model.pointsOf(workflow.name).findLast((point) => point.operator === operator.name && point.at_s < before_s && point.add.length);
   return found ? model.decision(workflow.name, operator.name, found.at_s) : null;
 }
 
-// Returns {word, text}. What the decision of that instant says comes first, then what the node was, then older decisions.
+// Returns {word, text} from the decision of that instant, else from the state of the node, else from older decisions.
 export function whyNot(node, operator, { now, decision, ineligible, earlier, delayOf }) {
   if (now.placement.includes(node)) {
     const fresh = now.add.includes(node);
     return { word: fresh ? "chosen" : "in use", text: fresh ? `This decision put a replica here: ${now.reason}.` : "A replica is here." };
   }
   if (now.remove.includes(node)) return { word: "removed", text: `This decision removed the replica from here: ${now.reason}. ${now.detail}` };
-  const said = decision?.plan?.rejections?.find((each) => each.node === node || each.other_nodes?.includes(node));
-  if (said) return { word: said.reason, text: said.node === node ? lostBecause(said, [operator.driver_node, ...now.placement], delayOf) : explained(said.reason, "") };
+  const rejection = decision?.plan?.rejections?.find((each) => each.node === node || each.other_nodes?.includes(node));
+  if (rejection) return { word: rejection.reason, text: rejection.node === node ? rejectionText(rejection, [operator.driver_node, ...now.placement], delayOf) : explained(rejection.reason, "") };
   if (ineligible[node]) return { word: ineligible[node].reason, text: explained(ineligible[node].reason, ineligible[node].detail) };
   const uncounted = (decision?.plan?.rejections ?? []).filter((each) => each.others && !each.other_nodes);
   if (uncounted.length) return { word: uncounted.length === 1 ? uncounted[0].reason : "rejected", text: `It is one of the rejected candidates that are only counted: ${uncounted.map((each) => `${each.others} ${each.reason}`).join(", ")}.` };
