@@ -116,7 +116,7 @@ def test_what_is_dated_later_than_now_is_not_recalled(store: Store) -> None:
     assert latest.at_s == 1
 
 
-def test_an_operator_whose_newest_order_is_dated_later_is_told(store: Store) -> None:
+def test_an_operator_with_a_future_order_is_listed(store: Store) -> None:
     # Ordered at 1 and, by a clock that ran ahead, at 5; once there is a new order, that one is in force.
     store.remember(decision(1, added=("edge2",)))
     store.remember(decision(5, added=("edge3",)))
@@ -142,7 +142,7 @@ def test_settling_an_unknown_change_is_an_error(store: Store) -> None:
         store.settle("nearest", Order(at_s=7, placement=(), downtime_s=1))
 
 
-def test_the_newest_memo_of_each_operator_is_told_again(store: Store) -> None:
+def test_the_newest_memo_of_each_operator_is_recalled(store: Store) -> None:
     store.remember(decision(1, memo="first"))
     store.remember(decision(2, memo="second"))
     store.remember(decision(3))  # said nothing new

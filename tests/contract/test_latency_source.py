@@ -172,7 +172,7 @@ def test_a_new_map_is_used_at_the_next_call(origin: Origin) -> None:
 
 
 @pytest.mark.parametrize("failure", ["vanish", "nonsense"])
-def test_without_a_new_map_the_last_one_is_kept_and_becomes_stale(origin: Origin, failure: str) -> None:
+def test_a_map_that_is_not_refreshed_becomes_stale(origin: Origin, failure: str) -> None:
     origin.hold()
     source = origin.open()
     before = source.current(NOW_S).map

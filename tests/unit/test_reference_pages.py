@@ -38,7 +38,7 @@ def judge(document: object, name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["run", "points", "nodes", "decision", "alive", "step"])
-def test_every_sample_keeps_to_its_schema_and_one_that_lacks_a_member_does_not(name):
+def test_samples_match_their_schemas_and_incomplete_ones_do_not(name):
     sample = samples()[name]
     assert judge(sample, name) == []
     for member in sample:

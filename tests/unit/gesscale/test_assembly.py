@@ -52,7 +52,7 @@ def test_a_node_that_the_map_lacks_is_refused_by_name(settings, changed, setting
 AGED = {"max_age": "2h", "refresh": "1m", "asymmetry": "mean"}
 
 
-def test_the_map_comes_from_the_agents_where_that_is_said(settings):
+def test_the_map_is_read_from_agents_if_configured(settings):
     given = {"source": "agents", "agents": ["http://hub:9109", "http://near:9109"], **AGED}
     source = open_latencies(settings(latency_map=given, monitor={"timeout": "3s"}))
     assert isinstance(source, AgentLatencies)
@@ -63,7 +63,7 @@ def test_the_map_comes_from_the_agents_where_that_is_said(settings):
     assert (named.urls, named.service) == ((), "agents:9109")
 
 
-def test_a_file_that_is_replaced_by_one_without_a_named_node_does_not_count(settings):
+def test_a_map_file_without_a_named_node_is_not_loaded(settings):
     given = settings()
     source = open_latencies(given)
     text = given.latency_map.file.read_text("utf-8")

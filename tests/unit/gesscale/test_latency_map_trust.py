@@ -32,7 +32,7 @@ def decide(policy, seen, knowledge, nodes=NODES):
 
 
 @pytest.mark.parametrize("policy", AWARE)
-def test_by_a_stale_map_nothing_is_removed(policy):
+def test_a_stale_map_removes_no_replica(policy):
     fresh = decide(policy, IDLE, known(readings=LEARNED))[1]
     _, stale = decide(policy, IDLE, known(stale=STALE, readings=LEARNED))
     assert fresh.change is not None
@@ -42,7 +42,7 @@ def test_by_a_stale_map_nothing_is_removed(policy):
 
 
 @pytest.mark.parametrize("policy", AWARE)
-def test_by_a_stale_map_the_nearest_node_is_added_and_the_age_said(policy):
+def test_a_stale_map_may_add_the_nearest_node(policy):
     _, plan = decide(policy, OVERLOADED, known(stale=STALE))
     assert plan.change == Change(add=("mid",))
     assert plan.detail.endswith(STALE)
@@ -57,7 +57,7 @@ def test_no_evidence_is_taken_under_a_stale_map():
 
 @pytest.mark.parametrize("policy", AWARE)
 @pytest.mark.parametrize("seen", [OVERLOADED, IDLE], ids=["overloaded", "idle"])
-def test_without_a_map_nothing_is_changed_and_the_reason_said(policy, seen):
+def test_without_a_map_nothing_changes(policy, seen):
     analysis, plan = decide(policy, seen, NONE_YET)
     assert (plan.change, plan.reason) == (None, Reason.LATENCY_MAP_MISSING)
     assert plan.detail == "agents: none answers"
@@ -66,7 +66,7 @@ def test_without_a_map_nothing_is_changed_and_the_reason_said(policy, seen):
 
 @pytest.mark.parametrize("policy", AWARE)
 @pytest.mark.parametrize("lost", ["far", "hub", "mid"])
-def test_a_replica_or_driver_that_the_map_lost_is_not_therefore_far(policy, lost):
+def test_a_node_missing_from_the_map_is_not_far(policy, lost):
     # The agent of that node is down: the map of the others is fresh and lacks it.
     rest = latencies().map.subset([name for name in NODES if name != lost])
     partial = Knowledge(readings=LEARNED, latencies=Latencies(map=rest))
@@ -76,7 +76,7 @@ def test_a_replica_or_driver_that_the_map_lost_is_not_therefore_far(policy, lost
 
 
 @pytest.mark.parametrize("seen", [OVERLOADED, IDLE], ids=["overloaded", "idle"])
-def test_a_policy_that_does_not_use_the_map_decides_the_same_whatever_becomes_of_it(seen):
+def test_a_policy_without_the_map_ignores_its_status(seen):
     knowledges = (known(), known(stale=STALE), NONE_YET)
     changes = [decide("thr-nlunaware", seen, knowledge)[1].change for knowledge in knowledges]
     assert changes[0] is not None

@@ -28,7 +28,7 @@ def test_a_step_acts_and_remembers():
     assert [item.rows_per_s for item in known.readings["op"]] == [100]
 
 
-def test_a_decision_keeps_why_nodes_were_ineligible_even_without_a_change():
+def test_a_decision_without_a_change_keeps_ineligible_nodes():
     far = Node(name="far", problem="the kubelet is silent", reason=Reason.NOT_READY)
     cluster = FakeCluster({"op": ("hub",)})
     cluster.nodes = {**cluster.nodes, "far": far}
@@ -131,7 +131,7 @@ class SetBack:
         return len(self.waited_s) < self.waits
 
 
-def test_a_clock_that_is_set_back_delays_the_next_step_by_no_more_than_a_period():
+def test_a_clock_set_back_delays_the_next_step_by_at_most_a_period():
     clock = SetBack(4)
     loop(FakeCluster({"op": ("hub",)}), observe(reading(("hub",)))).run(clock, 60.0, lambda _: None)
     assert clock.waited_s == [60.0, 60.0, 60.0, 60.0]
@@ -140,7 +140,7 @@ def test_a_clock_that_is_set_back_delays_the_next_step_by_no_more_than_a_period(
 IDLE = reading(("hub", "near"), throughput=20)
 
 
-def test_nothing_is_removed_by_figures_whose_newest_could_not_be_believed():
+def test_stale_metrics_remove_no_replica():
     doubted = replace(IDLE, problem="batch 7: rows is -1")
     cluster = FakeCluster({"op": ("hub", "near")})
     running = replace(loop(cluster, observe(doubted), observe(IDLE)), policy=GivesBack())

@@ -26,7 +26,7 @@ def commands(found, words=("gesscale",)):
 LEAVES = dict(commands(get_command(app)))
 
 
-def test_every_command_has_a_help_and_an_example_of_itself_with_options_that_it_has():
+def test_every_command_has_a_help_and_a_valid_example():
     for words, command in LEAVES.items():
         assert command.help, words
         assert command.epilog, words
@@ -54,12 +54,12 @@ def test_output_is_always_the_form_and_a_file_goes_to():
             assert by_name["--to"].bare_type() == "Path", words
 
 
-def test_the_names_of_settings_that_a_shell_completes_are_all_there_are():
+def test_a_shell_completes_all_settings():
     written = files("gesscale.cli").joinpath("settings_keys.txt").read_text("utf-8")
     assert written == settings_keys(), "run: python tests/settings_keys.py > gesscale/cli/settings_keys.txt"
 
 
-def test_a_package_that_cannot_be_imported_does_not_keep_the_others_from_being_listed(monkeypatch):
+def test_a_broken_package_does_not_hide_the_others(monkeypatch):
     broken = ModuleType("broken_commands")
     monkeypatch.setitem(sys.modules, broken.__name__, broken)  # it has no app
     before = [*app.registered_commands]

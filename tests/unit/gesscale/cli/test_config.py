@@ -22,7 +22,7 @@ def file(tmp_path):
     return path
 
 
-def test_a_sound_file_is_said_to_be_valid_on_stderr(gesscale, file):
+def test_a_valid_file_is_reported_on_stderr(gesscale, file):
     code, out, err = gesscale("config", "validate", file)
     assert (code, out) == (0, "")
     assert "valid; operators: nearest" in err

@@ -54,7 +54,7 @@ run(cli)
 """
 
 
-def test_ctrl_c_that_became_another_error_on_its_way_is_still_ctrl_c():
+def test_ctrl_c_that_became_another_error_exits_130():
     done = subprocess.run(
         (sys.executable, "-c", OTHER_ERROR), capture_output=True, text=True, check=False, timeout=SETTLE_S
     )
@@ -79,7 +79,7 @@ run(cli)
 """
 
 
-def test_who_has_brought_things_up_takes_them_down_when_the_terminal_is_closed():
+def test_a_command_cleans_up_on_sighup():
     quiet = f"import signal; signal.signal({int(signal.SIGHUP)}, signal.SIG_DFL)"  # a test run may ignore it
     with subprocess.Popen((sys.executable, "-c", quiet + BRINGS_UP), **PIPES) as running:
         assert running.stdout.readline() == "up\n"

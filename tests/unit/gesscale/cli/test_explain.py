@@ -105,7 +105,7 @@ def test_a_decision_is_explained_with_its_numbers_model_and_losers(path: Path) -
         assert words in result.stdout
 
 
-def test_candidates_that_are_only_counted_are_said(tmp_path: Path) -> None:
+def test_candidates_that_are_only_counted_are_shown(tmp_path: Path) -> None:
     made = decision(1_000_000_000.0)
     lost = (
         Rejection(node="edge7", reason=Reason.FARTHER, detail="120 ms", others=983),
@@ -140,7 +140,7 @@ def test_json_holds_the_decisions_newest_first_and_the_models(path: Path) -> Non
     assert document["models"][0]["fitted"] == ["alpha"]
 
 
-def test_an_operator_without_decisions_is_refused_with_those_there_are(path: Path) -> None:
+def test_an_unknown_operator_is_rejected(path: Path) -> None:
     result = run("unknown", "--knowledge", path, "--output", "json")
     assert isinstance(result.exception, InputError)
     assert result.exception.code == "explain-operator-unknown"

@@ -29,7 +29,7 @@ def agents(site):
 
 
 @pytest.mark.usefixtures("agents")
-def test_advice_is_given_by_what_the_agents_measure_and_says_how_old_it_is(gesscale, site):
+def test_a_recommendation_uses_the_agents_map_and_prints_its_age(gesscale, site):
     site.serve_overload()
     code, out, err = gesscale("recommend", "-c", site.config, "--output", "json")
     decision = decision_of(out)
@@ -41,7 +41,7 @@ def test_advice_is_given_by_what_the_agents_measure_and_says_how_old_it_is(gessc
     assert "latency map: measured 3 min ago" in err
 
 
-def test_without_any_agent_an_overload_is_not_to_be_helped_and_exits_3(gesscale, site):
+def test_an_overload_without_agents_exits_3(gesscale, site):
     site.serve_overload()
     site.write_settings(latency_map={"source": "agents", "agents": [site.server.url_for("/nobody")]})
     code, out, _ = gesscale("recommend", "-c", site.config, "--output", "json")

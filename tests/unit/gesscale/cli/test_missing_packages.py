@@ -47,7 +47,7 @@ latency_map: {file: map.csv, unit: ms, kind: rtt}
 """
 
 
-def test_a_command_without_its_package_says_how_to_install_it(tmp_path):
+def test_a_command_without_its_package_names_the_extra(tmp_path):
     write_csv(delays(), tmp_path / "map.csv")
     (tmp_path / "settings.yaml").write_text(SETTINGS)
     done = subprocess.run(
@@ -62,7 +62,7 @@ def test_a_command_without_its_package_says_how_to_install_it(tmp_path):
         assert how_to_install(extra) in line or extra in line, words
 
 
-def test_a_command_in_the_environment_of_a_job_says_what_it_lacks():
+def test_a_command_without_typer_names_the_extra():
     code = "import sys; sys.modules['typer'] = None; from gesscale.cli.start import main; main()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)

@@ -96,7 +96,7 @@ def test_bad_input_is_one_message_and_exit_2(gesscale_model, csv_file, lines, wo
     assert err.count("\n") == 1
 
 
-def test_readings_of_one_unknown_cap_tell_what_is_sustained_at_that_cap(gesscale_model, csv_file):
+def test_readings_of_one_unknown_cap_predict_at_that_cap(gesscale_model, csv_file):
     # 3,000 rows, s = 0.5 ms, T0 = 0.3 s, k = 4: T = 0.3 + 1.5 / n + 4 NDmax, rows/s = 3000 / T.
     # n = 1, 0 ms: 1.8 s; 2, 0: 1.05 s; 2, 50 ms: 1.25 s; 4, 100 ms: 1.075 s. Asked, n = 3, 75 ms: 1.1 s, 2727 rows/s.
     seconds = {"1,0": 1.8, "2,0": 1.05, "2,50": 1.25, "4,100": 1.075}

@@ -115,7 +115,7 @@ def test_what_it_remembers_decides_in_the_next_process(gesscale, guide):
 
 
 @pytest.mark.usefixtures("guide")
-def test_an_experiment_of_the_arena_tells_it_its_settings(gesscale):
+def test_an_experiment_of_the_arena_passes_its_settings(gesscale):
     def changes(calm):
         experiment = {
             "name": "mine",
@@ -198,7 +198,7 @@ def test_a_broken_policy_ends_in_one_line(gesscale, site, text, expected):
 # As a package
 
 
-def test_packages_bring_policies_and_a_broken_one_leaves_the_others_alone(site, tmp_path):
+def test_packages_add_policies_and_a_broken_one_is_skipped(site, tmp_path):
     packages = tmp_path / "installed"
     packages.mkdir()
     install_policy(packages, "steady = steady:POLICY\nmine = nowhere:POLICY")

@@ -28,7 +28,7 @@ def test_every_policy_is_listed_with_its_source(said):
     assert all(item["source"] and item["summary"] and item["installed"] for item in listed)
 
 
-def test_every_policy_heeds_settings_that_there_are_and_has_its_page(said):
+def test_every_policy_has_existing_settings_and_a_page(said):
     overview = (DOCS / "reference" / "policies" / "README.md").read_text("utf-8")
     for name in policy_names():
         assert set(policy_info(name).accepted) <= AnalyzeSettings.model_fields.keys()

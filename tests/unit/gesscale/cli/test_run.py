@@ -32,7 +32,7 @@ def test_once_acts_where_the_mode_is_act(gesscale, site):
     assert site.cluster.orders == [("op", ("hub", "mid", "near"))]
 
 
-def test_the_table_cuts_nothing_short_and_the_sentence_goes_to_stderr(gesscale, site, monkeypatch):
+def test_the_table_is_not_truncated_and_the_sentence_goes_to_stderr(gesscale, site, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     site.answer(lambda: Response("broken", status=500))
     code, out, err = gesscale("recommend", "-c", site.config)
@@ -49,7 +49,7 @@ def test_overloaded_without_a_free_node_exits_3(gesscale, site):
     assert (code, only_decision(out)["reason"]) == (3, "NoCandidateNode")
 
 
-def test_a_change_that_fails_exits_1_and_is_told(gesscale, site, monkeypatch):
+def test_a_failed_change_exits_1(gesscale, site, monkeypatch):
     def refuse(*_):
         message = "no answer"
         raise ClusterError(message)
@@ -70,7 +70,7 @@ LIES = {
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_a_driver_that_tells_nothing_usable_is_a_decision_and_nothing_is_touched(gesscale, site, lie):
+def test_unusable_metrics_are_a_decision_without_a_change(gesscale, site, lie):
     LIES[lie](site)
     impatient = ("--set", "monitor.timeout=300ms")
     code, out, _ = gesscale("once", "-c", site.config, *ACTING, *impatient, "--output", "json")
@@ -109,7 +109,7 @@ def test_run_writes_the_decisions_of_each_step_as_a_line_of_json(gesscale, site)
     assert re.search(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+ INFO gesscale.run: op: ", err, re.MULTILINE)
 
 
-def test_quiet_says_no_more_than_what_went_wrong(gesscale, site):
+def test_quiet_prints_only_problems(gesscale, site):
     site.serve_overload()
     doubtful = ("--set", "monitor.stale_after=30s")
     code, out, err = gesscale("--quiet", "recommend", "-c", site.config, *doubtful)

@@ -11,7 +11,7 @@ def test_advice_reads_knowledge_and_writes_none(gesscale, site):
     assert (code, site.knowledge.read_bytes()) == (0, before)
 
 
-def test_a_knowledge_file_that_is_garbage_is_set_aside_and_said(gesscale, site, caplog):
+def test_a_corrupt_knowledge_file_is_replaced(gesscale, site, caplog):
     site.knowledge.write_bytes(b"garbage" * 1000)
     site.serve_overload()
     code, _, _ = gesscale("once", "-c", site.config)

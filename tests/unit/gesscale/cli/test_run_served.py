@@ -24,7 +24,7 @@ def fetch(url):
         return answer.read().decode()
 
 
-def test_the_first_step_comes_at_once_and_all_is_served(gesscale, site, port):
+def test_the_first_step_runs_immediately_and_everything_is_served(gesscale, site, port):
     found = {}
     url = f"http://127.0.0.1:{port}"
 
@@ -59,7 +59,7 @@ def test_a_port_that_is_taken_is_refused(gesscale, site):
     assert str(port) in err
 
 
-def test_a_token_needs_something_that_is_served_and_a_file_of_its_owner(gesscale, site, tmp_path):
+def test_a_token_requires_listen_and_a_private_file(gesscale, site, tmp_path):
     file = tmp_path / "token"
     file.write_text("0123456789abcdef")
     file.chmod(0o644)

@@ -165,7 +165,7 @@ def read_all(path: Path) -> None:
 
 
 @pytest.mark.parametrize("script", BROKEN)
-def test_a_document_that_is_none_and_an_older_schema_set_the_file_aside(
+def test_an_invalid_document_or_an_older_schema_replaces_the_file(
     path: Path, caplog: pytest.LogCaptureFixture, script: str
 ) -> None:
     begin(path)

@@ -31,13 +31,13 @@ class Named:
         (Named("x", Reason.WITHIN_TARGET, {1: (0.5,)}), {"name": "x", "reason": "WithinTarget", "parts": {"1": [0.5]}}),
     ],
 )
-def test_a_value_becomes_what_json_and_yaml_can_say(value: object, document: object) -> None:
+def test_values_become_json_values(value: object, document: object) -> None:
     result = as_document(value)
     assert result == document
     assert yaml.safe_load(yaml.safe_dump(result)) == document
 
 
-def test_a_decision_keeps_how_many_batches_it_came_from_but_not_the_batches() -> None:
+def test_a_decision_keeps_the_number_of_its_batches() -> None:
     batches = tuple(
         Batch(batch_id=number, ended_at_s=number, rows=100, seconds=0.5, nodes=("edge1",)) for number in (1, 2)
     )

@@ -57,7 +57,7 @@ def placed(*nodes: str, ids: list[int] | None = None) -> list[Batch]:
         pytest.param([], [], id="nothing"),
     ],
 )
-def test_saturated_batches_are_pressed_together_and_late_or_growing(batches: list[Batch], at_limit: list[bool]) -> None:
+def test_saturated_batches_are_consecutive_and_late_or_growing(batches: list[Batch], at_limit: list[bool]) -> None:
     assert saturated(batches) == at_limit
 
 
@@ -77,7 +77,7 @@ def test_batches_are_cold_after_a_beginning_a_gap_or_a_change(batches: list[Batc
     assert warm(batches) == are_warm
 
 
-def test_the_first_batch_with_rows_is_cold_after_empty_ones_and_no_other() -> None:
+def test_only_the_first_batch_with_rows_is_cold_after_empty_ones() -> None:
     # Rows 0, 0, 24, 312, 0, 138: the third is the first that works; after the empty fifth the replicas are still warm.
     empty_at_first = [
         replace(batch, rows=rows) for batch, rows in zip(placed(*"aaaaaa"), [0, 0, 24, 312, 0, 138], strict=True)
@@ -85,7 +85,7 @@ def test_the_first_batch_with_rows_is_cold_after_empty_ones_and_no_other() -> No
     assert warm(empty_at_first) == [False, False, False, True, True, True]
 
 
-def test_a_query_that_resumes_from_its_checkpoint_is_cold_though_its_numbers_go_on() -> None:
+def test_a_query_resumed_from_its_checkpoint_is_cold() -> None:
     totals = [500.0, 600.0, 40.0, 90.0]
     resumed = [
         replace(batch, offered_rows_total=total)

@@ -22,7 +22,7 @@ def test_each_hindrance_of_a_node_is_a_rejection_with_its_reason(reason):
     assert [(item.node, item.reason, item.detail) for item in ranked.rejections] == [("near", reason, "so it is")]
 
 
-def test_the_loop_keeps_an_operator_off_the_nodes_that_are_ineligible_for_it():
+def test_an_operator_avoids_nodes_that_are_ineligible_for_it():
     class Pooled(FakeCluster):
         def state(self) -> ClusterState:
             outside = {"near": Node(name="near", problem="not in its pool", reason=Reason.NOT_IN_POOL)}
@@ -38,7 +38,7 @@ def loop(cluster, seen, *excluded):
     return control_loop(cluster, observe(seen), excluded_nodes=frozenset(excluded))
 
 
-def test_what_runs_on_an_excluded_node_stays_but_is_not_started_again():
+def test_replicas_on_an_excluded_node_stay_but_are_not_restarted():
     cluster = FakeCluster({"op": ("hub",)})
     running = loop(cluster, OVERLOADED)
     running.step(1000.0)
@@ -53,7 +53,7 @@ def test_what_runs_on_an_excluded_node_stays_but_is_not_started_again():
     assert cluster.placements["op"] == ("hub",)
 
 
-def test_nodes_that_can_take_none_are_counted_beyond_the_first_ten_of_each_reason():
+def test_ineligible_nodes_beyond_ten_per_reason_are_counted():
     silent = {
         f"n{rank:04d}": Node(name=f"n{rank:04d}", problem="silent", reason=Reason.NOT_READY) for rank in range(1000)
     }

@@ -34,7 +34,7 @@ def by_name(decisions):
 WORST_IS_B = observe(overloaded("a", 4000), overloaded("b", 9000), overloaded("c", 5000))
 
 
-def test_whose_rows_wait_longest_goes_first_and_the_others_are_told_why():
+def test_the_longest_backlog_changes_first():
     cluster = everywhere(*NAMES)
     decisions = by_name(loop(cluster, ChangeBudget(1), WORST_IS_B).step(1000.0))
     assert [name for name, _ in cluster.orders] == ["b"]
@@ -55,7 +55,7 @@ def test_the_next_one_goes_once_the_first_has_settled():
     assert [name for name, _ in cluster.orders] == ["b", "c"]
 
 
-def test_a_change_that_cannot_settle_holds_the_others_up_for_the_rescale_timeout_only():
+def test_a_change_that_cannot_settle_blocks_others_until_the_timeout():
     cluster = everywhere(*NAMES)
     gone = replace(
         observe(overloaded("a", 4000), overloaded("c", 5000)),
@@ -85,7 +85,7 @@ def test_a_refused_order_gives_its_room_back():
     assert [name for name, _ in cluster.orders] == ["c"]
 
 
-def test_a_lost_replica_comes_back_whoever_changes():
+def test_a_lost_replica_is_restarted_despite_the_budget():
     cluster = everywhere(*NAMES)
     cluster.placements["a"] = ("hub", "near")
     running = loop(cluster, ChangeBudget(1), WORST_IS_B)

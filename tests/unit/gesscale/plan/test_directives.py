@@ -30,7 +30,7 @@ def directive(**said):
     return Directive(operator=operator(), **said)
 
 
-def test_a_pause_holds_the_placement_and_says_what_would_have_been_done():
+def test_a_pause_keeps_the_placement_and_names_the_planned_change():
     plan = obeyed(directive(pause=Pause(until_s=NOW_S + 600, why="cabling")))
     assert (plan.reason, plan.change, plan.placement) == (Reason.PAUSED, None, ("hub", "mid"))
     assert all(word in plan.detail for word in ("10 min", "(cabling)", "Overloaded, too much"))
@@ -56,7 +56,7 @@ def test_an_override_by_name_adds_and_removes_what_it_takes():
         (1, Change(remove=("mid",))),  # hub is the driver's node and stays
     ],
 )
-def test_an_override_by_number_takes_the_nearest_and_gives_up_the_farthest(replicas, change):
+def test_an_override_by_number_adds_the_nearest_and_removes_the_farthest(replicas, change):
     assert obeyed(directive(override=Override(until_s=NOW_S + 60, replicas=replicas))).change == change
 
 
@@ -80,7 +80,7 @@ def test_a_node_that_cannot_take_a_replica_is_left_out_and_named():
 
 
 @pytest.mark.parametrize("wrong", [{}, {"replicas": 2, "nodes": ("a",)}, {"nodes": ("a", "a")}, {"replicas": 0}])
-def test_an_override_that_says_nothing_or_too_much_is_refused(wrong):
+def test_an_override_needs_either_replicas_or_nodes(wrong):
     with refused("override-invalid", InputError):
         Override(until_s=1.0, **wrong)
 

@@ -30,6 +30,6 @@ def test_a_plan_to_stay_has_the_figures_of_the_replicas_that_run(seen):
     assert (plan.placement, plan.mst, plan.nd_max_ms) == (("hub", "near"), MST, 40.0)
 
 
-def test_it_has_none_while_the_newest_batch_ran_on_other_replicas():
+def test_no_first_tasks_while_the_newest_batch_ran_elsewhere():
     plan = stays(("hub",), ("hub", "near"))
     assert (plan.placement, plan.mst, plan.nd_max_ms) == (("hub", "near"), None, None)

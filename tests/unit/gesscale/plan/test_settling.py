@@ -23,7 +23,7 @@ def test_a_warm_batch_on_the_nodes_that_were_ordered_settles_a_change():
     assert settled(CHANGE, seen(("near", "hub")), 300.0) is not None
 
 
-def test_a_warm_batch_on_the_nodes_of_before_settles_nothing_though_it_began_after_the_order():
+def test_a_warm_batch_on_the_previous_nodes_settles_nothing():
     assert settled(CHANGE, seen(("hub",)), 300.0) is None
 
 
@@ -31,7 +31,7 @@ def test_after_its_time_it_counts_as_settled_whatever_ran():
     assert settled(CHANGE, seen(("hub",)), 100.0) is not None
 
 
-def test_it_is_noted_when_the_first_batch_on_the_ordered_nodes_began():
+def test_the_start_of_the_first_batch_on_the_ordered_nodes_is_kept():
     # Batches began at 896, 898, 900 and 902 s, the third on the hub alone; the order is of 899 s.
     on_both = batches(("hub", "near"), at_s=904.0, rows=50, seconds=2.0)
     ran = (*on_both[:2], replace(on_both[2], nodes=("hub",)), on_both[3])
@@ -57,20 +57,20 @@ def restored(live, *, order=None, seen=None, nodes=NODES, plan=STAYS, **more):
     return restore_lost({"op": plan}, {"op": analysis}, state, known(orders=orders, **more))["op"]
 
 
-def test_with_none_left_as_many_come_on_the_nearest_nodes_that_can_take_one():
+def test_if_all_replicas_are_lost_the_nearest_nodes_replace_them():
     # Of near and mid, both down, hub is 50 ms at most, far 190 ms, edge 290 ms.
     plan = restored((), order=("mid", "near"), nodes={**NODES, **DOWN})
     assert (plan.reason, plan.placement) == (Reason.REPLICA_LOST, ("far", "hub"))
     assert "mid, near cannot take one" in plan.detail
 
 
-def test_while_one_is_left_or_coming_the_others_wait_for_their_nodes():
+def test_lost_replicas_wait_for_their_nodes_while_one_is_left():
     assert restored(("hub",), order=("hub", "near"), nodes={**NODES, **DOWN}) is STAYS
     assert restored((), order=("near",), nodes={**NODES, **DOWN}, state={"starting": {"op": ("near",)}}) is STAYS
     assert restored(("hub",), seen=("hub", "near")) is STAYS  # nobody ordered the other one
 
 
-def test_what_somebody_orders_by_hand_is_newer_than_the_order_and_brings_nothing_back():
+def test_an_override_newer_than_the_order_restarts_nothing():
     by_hand = replace(STAYS, reason=Reason.OVERRIDDEN, placement=("far",))
     assert restored((), order=("hub", "near"), plan=by_hand) is by_hand
     assert restored(("hub",), order=("hub", "near"), plan=replace(by_hand, before=("hub",))).placement == ("far",)

@@ -37,7 +37,7 @@ def test_a_name_that_a_stranger_points_at_this_machine_is_refused(host):
     assert asked(Access(), Host=host) == 403
 
 
-def test_the_page_of_a_controller_is_for_its_own_machine_but_not_its_metrics_and_probes():
+def test_a_controller_serves_its_page_to_loopback_only():
     access = Access(loopback_only=True)
     assert asked(access, "/api/run", peer="10.42.0.7") == 403
     assert asked(access, "/", peer="::ffff:10.42.0.7") == 403
@@ -58,7 +58,7 @@ def test_the_page_of_a_controller_is_for_its_own_machine_but_not_its_metrics_and
         (f"Bearer {TOKEN}é", 401),
     ],
 )
-def test_who_knows_the_token_may_look_from_anywhere(given, status):
+def test_a_token_gives_access_from_any_host(given, status):
     access = Access(token=TOKEN, loopback_only=True)
     assert asked(access, "/", peer="10.0.0.9", Host="edge1", Authorization=given) == status
     assert asked(access, "/metrics", peer="10.0.0.9", Authorization=given) == status

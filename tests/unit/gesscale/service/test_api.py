@@ -30,7 +30,7 @@ def ask(url):
         return json.load(answer)
 
 
-def test_a_run_says_what_there_is_and_what_is_wrong(world):
+def test_api_run_has_workflows_and_problems(world):
     world.problems = (Problem("loop-stuck", {"age": "5 min", "period": "10 s"}),)
     run = ask(f"{world.url}/api/run")
     assert (run["apiVersion"], run["build"]) == ("gesscale.dev/v1", build_number())
@@ -40,7 +40,7 @@ def test_a_run_says_what_there_is_and_what_is_wrong(world):
     assert workflow["operators"][0]["max_replicas"] == 5
 
 
-def test_points_and_decisions_are_asked_by_names_that_may_be_anything(world):
+def test_points_and_decisions_are_found_by_any_name(world):
     asked = f"workflow=workflow&operator={quote(EVIL)}"
     (point,) = ask(f"{world.url}/api/points?{asked}")["points"]
     assert point["operator"] == EVIL
@@ -53,7 +53,7 @@ def test_points_and_decisions_are_asked_by_names_that_may_be_anything(world):
 @pytest.mark.parametrize(
     "path", ["/api/points", "/api/decision?workflow=w&operator=o&at_s=x", "/api/nodes?workflow=a&workflow=b"]
 )
-def test_what_cannot_be_understood_is_said(world, path):
+def test_invalid_requests_are_rejected(world, path):
     with pytest.raises(HTTPError) as caught:
         urlopen(f"{world.url}{path}", timeout=SETTLE_S)
     with caught.value as answer:
@@ -120,7 +120,7 @@ def test_a_token_is_asked_for():
             assert answer.status == 200
 
 
-def test_the_page_is_whole_and_asks_no_other_host():
+def test_the_page_is_complete_and_uses_no_other_host():
     script, style, html = page_script().decode(), page_style().decode(), page_html().decode()
     assert [line for line in script.splitlines() if line.startswith(("import ", "export "))] == []
     for text in (script.replace("http://www.w3.org/2000/svg", ""), style, html):

@@ -35,7 +35,7 @@ def test_the_oldest_is_forgotten_within_a_bound_of_bytes():
     assert json.loads(points[-1])["at_s"] == T0_S + 199
 
 
-def test_news_are_what_came_after_a_number_and_wake_who_waits():
+def test_news_contains_later_points_and_wakes_readers():
     journal = Journal()
     journal.add(step_of(at_s=T0_S))
     number = journal.number

@@ -100,7 +100,7 @@ def test_an_operator_that_vanished_leaves_no_series(metrics):
     assert found["gesscale_decisions_total", "streams", "taxi", "a", "More", "Overloaded"] == 2
 
 
-def test_a_failed_step_leaves_no_old_figures_and_the_time_of_the_last_good_one(metrics):
+def test_a_failed_step_drops_figures_but_keeps_the_last_step_time(metrics):
     metrics.step_done("streams", "taxi", step(op=FULL), [decision()])
     metrics.step_failed("streams", "taxi")
     assert series(metrics, "gesscale_replicas") == {}
@@ -109,7 +109,7 @@ def test_a_failed_step_leaves_no_old_figures_and_the_time_of_the_last_good_one(m
     assert series(metrics, "gesscale_loop_steps_total") == steps
 
 
-def test_who_does_not_lead_tells_nothing_of_operators_but_keeps_its_counts(metrics):
+def test_a_follower_exports_no_operators_but_keeps_counts(metrics):
     metrics.lead(True)
     assert series(metrics, "gesscale_leader") == {(): 1}
     metrics.step_done("streams", "taxi", step(op=FULL), [decision()])

@@ -36,7 +36,7 @@ def test_a_day_has_its_decisions_nodes_and_what_changes_cost(record):
     assert sum(age_s is not None for age_s in ages_s) > 20
 
 
-def test_a_record_that_is_cut_off_in_the_middle_is_shown_up_to_there(record):
+def test_a_truncated_record_is_shown_up_to_its_end(record):
     file = record / "decisions.jsonl"
     lines = file.read_text().splitlines(keepends=True)
     file.write_text("".join(lines[:10]) + lines[10][:200])
