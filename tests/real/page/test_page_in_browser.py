@@ -63,7 +63,7 @@ def test_what_is_looked_at_stands_in_the_address_and_the_back_button_works(chrom
     until(chromium, ".matrix caption", "Round trips")
     assert chromium.current_url.endswith("#/nodes?workflow=workflow&operator=op&as=heat")
     chromium.back()
-    until(chromium, "figcaption", "The nearer two nodes stand")
+    until(chromium, "figcaption", "Nearer nodes have")
     chromium.back()
     until(chromium, "main h2", "Over time")
 

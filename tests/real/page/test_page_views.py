@@ -92,7 +92,7 @@ def test_a_fleet_of_two_hundred_workflows_is_searched_and_shows_the_worst_first(
         search_by_keyboard(chromium, "op-142-2", width)
         look(chromium, f"{world.url}/#/health", width)
         until(chromium, "main", "op-071-4: MetricsStale")
-        until(chromium, "main caption", "The 100 of 200 whose step is oldest")
+        until(chromium, "main caption", "The 100 oldest of 200")
         assert chromium.execute_script("return document.documentElement.scrollWidth") <= width
 
 
