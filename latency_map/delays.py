@@ -47,7 +47,7 @@ def find_fault(values: Delays, *, unit: DelayUnit, kind: DelayKind, asymmetry: A
     (nonzero,) = np.nonzero(values.diagonal() > 0)
     if len(nonzero):
         row = int(nonzero[0])
-        problem = Problem("map-diagonal-not-zero", {"got": float(values[row, row])})
+        problem = Problem("map-diagonal-nonzero", {"got": float(values[row, row])})
         return DelayFault(row=row, column=row, problem=problem)
     if asymmetry is Asymmetry.REFUSE:
         place = _first(values, _differing)
@@ -71,7 +71,7 @@ def find_out_of_range(values: Delays, *, unit: DelayUnit, kind: DelayKind) -> De
     place = _first(values, lambda there, _: there < 0) or _first(values, lambda there, _: there > limit)
     if place is None:
         return None
-    problem = Problem("map-delay-out-of-range", {"limit": limit, "unit": unit.value, "got": float(values[place])})
+    problem = Problem("map-delay-invalid", {"limit": limit, "unit": unit.value, "got": float(values[place])})
     return DelayFault(row=place[0], column=place[1], problem=problem)
 
 

@@ -73,7 +73,7 @@ class MapLimits:
 
     def too_many_nodes(self, got: int | str = "more") -> Problem:
         """Return the problem of a map with too many nodes."""
-        return Problem("map-too-many-nodes", {"limit": self.nodes, "got": got, "setting": self.setting})
+        return Problem("map-nodes-excessive", {"limit": self.nodes, "got": got, "setting": self.setting})
 
     def too_large(self, limit: int, counted: str) -> Problem:
         """Return the problem of a text, or a part of it, that is larger than a map of that many nodes can need."""

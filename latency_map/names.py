@@ -15,11 +15,11 @@ MAX_NAME_LENGTH = 253
 def find_name_fault(names: Sequence[str]) -> tuple[int, Problem] | None:
     """Return the position and the problem of the first invalid name; None if all are valid."""
     if not 1 <= len(names) <= MAX_NODES:
-        return 0, Problem("map-node-count-invalid", {"limit": MAX_NODES, "got": len(names)})
+        return 0, Problem("map-size-invalid", {"limit": MAX_NODES, "got": len(names)})
     seen: set[str] = set()
     for position, name in enumerate(names):
         if not 1 <= len(name) <= MAX_NAME_LENGTH or name != name.strip() or not name.isprintable():
-            return position, Problem("map-node-name-invalid", {"limit": MAX_NAME_LENGTH, "name": name})
+            return position, Problem("map-name-invalid", {"limit": MAX_NAME_LENGTH, "name": name})
         if name in seen:
             return position, Problem("map-node-duplicate", {"name": name})
         seen.add(name)

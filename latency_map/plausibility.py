@@ -39,7 +39,7 @@ def find_implausible(survey: Survey, *, unit: DelayUnit) -> tuple[Problem, ...]:
     warnings = []
     if len(known):
         if len(known) >= EQUAL_PAIRS and known.min() == known.max():
-            warnings.append(Problem("map-delays-all-equal", {"count": len(known), "rtt_ms": float(known[0])}))
+            warnings.append(Problem("map-delays-equal", {"count": len(known), "rtt_ms": float(known[0])}))
         figures = np.percentile(known, (5, 50, 95), overwrite_input=True)
         low, median, high = (float(figure) for figure in figures)
         warnings += _check_unit(len(survey), unit, low, median, high)
@@ -60,11 +60,11 @@ def _check_unit(nodes: int, unit: DelayUnit, low: float, median: float, high: fl
     """Return a warning if another unit would fit the 5th, 50th and 95th percentile better."""
     figures = {"median_ms": median, "low_ms": low, "high_ms": high, "unit": unit.value}
     if median > MEDIAN_ABOVE_MS:
-        return [_of_unit("map-delays-too-long", _SMALLER[unit], figures)]
+        return [_of_unit("map-delays-long", _SMALLER[unit], figures)]
     if median < MEDIAN_BELOW_MS and nodes > 2:
-        return [_of_unit("map-delays-too-short", _LARGER[unit], figures)]
+        return [_of_unit("map-delays-short", _LARGER[unit], figures)]
     if nodes >= ROOM_NODES and median < ROOM_MEDIAN_MS and high >= ROOM_SPREAD_RATIO * low:
-        return [_of_unit("map-delays-too-unequal", _LARGER[unit], {**figures, "nodes": nodes})]
+        return [_of_unit("map-delays-unequal", _LARGER[unit], {**figures, "nodes": nodes})]
     return []
 
 

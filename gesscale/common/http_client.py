@@ -209,7 +209,7 @@ class _Get:
                     self.budget.acquire(len(chunk))
                     body.write(chunk)
                     if body.tell() > self._max_bytes:
-                        raise FetchError("fetch-response-too-large", max_bytes=self._max_bytes)
+                        raise FetchError("fetch-response-oversized", max_bytes=self._max_bytes)
             except BaseException:
                 self.budget.release(body.tell())
                 raise
@@ -229,7 +229,9 @@ def _check_head(response: BaseHTTPResponse) -> None:
     if status != HTTPStatus.OK:
         text = f"{status} {responses.get(status, '')}".rstrip()
         redirect = HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST
-        raise FetchError("fetch-redirect-refused" if redirect else "fetch-status-not-ok", status=status, response=text)
+        raise FetchError(
+            "fetch-redirect-refused" if redirect else "fetch-status-unexpected", status=status, response=text
+        )
     if response.headers.get("Content-Encoding", "identity").lower() != "identity":
         raise FetchError("fetch-response-compressed")
 

@@ -266,7 +266,7 @@ class _PageHandler(BaseHTTPRequestHandler):
         page = self.site.pages.get(parts.path)
         if page is None:
             known = ", ".join([*self.site.pages, *self.site.streams])
-            raise HttpStatusError(HTTPStatus.NOT_FOUND, "http-page-not-found", pages=known)
+            raise HttpStatusError(HTTPStatus.NOT_FOUND, "http-page-unknown", pages=known)
         try:
             return page(parse_qs(parts.query))
         except (HttpStatusError, ValueError):

@@ -131,7 +131,7 @@ class _Loader(_Base):  # type: ignore[misc]
         mapping: dict[str, Any] = {}
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                raise _Rejected("yaml-key-not-text", key)
+                raise _Rejected("yaml-key-invalid", key)
             if key.value in mapping:
                 raise _Rejected("yaml-key-duplicate", key, key=key.value)
             mapping[key.value] = self.construct_object(value, deep=deep)
@@ -139,5 +139,5 @@ class _Loader(_Base):  # type: ignore[misc]
 
     def construct_scalar(self, node: Any) -> Any:
         if node.tag in _NUMBERS and len(node.value) > _MAX_CHARACTERS:
-            raise _Rejected("yaml-number-too-long", node, length=len(node.value), limit=_MAX_CHARACTERS)
+            raise _Rejected("yaml-number-oversized", node, length=len(node.value), limit=_MAX_CHARACTERS)
         return super().construct_scalar(node)

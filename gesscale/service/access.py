@@ -100,7 +100,7 @@ class Access:
         if is_loopback(peer):
             _check_host(header("Host") or "")
         elif self.loopback_only:
-            raise HttpStatusError(HTTPStatus.FORBIDDEN, "http-client-not-local")
+            raise HttpStatusError(HTTPStatus.FORBIDDEN, "http-client-remote")
 
     def _is_authorized(self, authorization: str) -> bool:
         scheme, _, secret = authorization.partition(" ")
@@ -119,4 +119,4 @@ def _check_host(host: str) -> None:
         ipaddress.ip_address(name)
     except ValueError:
         if name != "localhost":
-            raise HttpStatusError(HTTPStatus.FORBIDDEN, "http-host-not-allowed", host=name) from None
+            raise HttpStatusError(HTTPStatus.FORBIDDEN, "http-host-forbidden", host=name) from None

@@ -34,7 +34,7 @@ class Pool:
         names = sorted(kept.union(latencies.names if candidates is None else candidates))
         rows = latencies.positions(names)
         if size < max(1, len(kept)):
-            raise LatencyMapError("choice-size-too-small", least=max(1, len(kept)), got=size)
+            raise LatencyMapError("choice-size-invalid", least=max(1, len(kept)), got=size)
         if gaps := latencies.missing(kept):
             raise NoChoiceError(MissingDelayError(gaps).problems)
         delays_ms = latencies.rtt_ms[rows][:, rows]
@@ -42,7 +42,7 @@ class Pool:
         fit = np.asarray(np.isfinite(delays_ms[[name in kept for name in names]]).all(axis=0))
         fitting = [name for name, fits in zip(names, fit, strict=True) if fits]
         if len(fitting) < size:
-            raise NoChoiceError("choice-too-few-candidates", size=size, count=len(fitting), nodes=fitting or ["none"])
+            raise NoChoiceError("choice-candidates-missing", size=size, count=len(fitting), nodes=fitting or ["none"])
         return cls(
             names=tuple(fitting),
             delays_ms=delays_ms if fit.all() else delays_ms[fit][:, fit],

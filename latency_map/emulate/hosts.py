@@ -64,7 +64,7 @@ class Host:
     def _address(self) -> Address:
         address = parse_address(self.address)
         if address.is_link_local and address.version == 6:
-            raise LatencyMapError("host-address-link-local", address=self.address)
+            raise LatencyMapError("host-address-unroutable", address=self.address)
         return address
 
 

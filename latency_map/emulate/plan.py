@@ -116,12 +116,12 @@ def _members(latencies: LatencyMap, hosts: Sequence[Host], skip_missing: bool) -
     without_host = [name for name in latencies.names if name not in known]
     not_in_map = [name for name in known if name not in latencies]
     if not skip_missing:
-        for code, names in (("hosts-incomplete", without_host), ("hosts-not-in-map", not_in_map)):
+        for code, names in (("hosts-incomplete", without_host), ("hosts-unknown", not_in_map)):
             if names:
                 raise LatencyMapError(code, nodes=names)
     members = [known[name] for name in latencies.names if name in known]
     if not 2 <= len(members) <= MAX_EMULATED:
-        raise LatencyMapError("emulation-node-count-invalid", limit=MAX_EMULATED, got=len(members))
+        raise LatencyMapError("emulation-nodes-invalid", limit=MAX_EMULATED, got=len(members))
     return members, (*without_host, *not_in_map)
 
 
@@ -132,7 +132,7 @@ def _check_round_trips(latencies: LatencyMap, names: Sequence[str]) -> None:
         return
     a, b = divmod(int(rtt_ms.argmax()), len(names))
     raise LatencyMapError(
-        "emulation-delay-too-large", first=names[a], second=names[b], limit_ms=MAX_EMULATED_RTT_MS, rtt_ms=rtt_ms[a, b]
+        "emulation-delay-excessive", first=names[a], second=names[b], limit_ms=MAX_EMULATED_RTT_MS, rtt_ms=rtt_ms[a, b]
     )
 
 

@@ -88,7 +88,7 @@ class _Document:
         version = self._content.get("apiVersion")
         if version != API_VERSION:
             raise LatencyMapError(
-                "map-document-version-unknown",
+                "map-version-unknown",
                 source=self._source.name,
                 place="apiVersion",
                 expected=API_VERSION,
@@ -100,12 +100,10 @@ class _Document:
         known = _REQUIRED + _OPTIONAL
         for key in self._content:
             if key not in known:
-                raise LatencyMapError(
-                    "map-document-key-unknown", source=self._source.name, key=key, known=", ".join(known)
-                )
+                raise LatencyMapError("map-key-unknown", source=self._source.name, key=key, known=", ".join(known))
         for key in _REQUIRED:
             if key not in self._content:
-                raise LatencyMapError("map-document-key-missing", source=self._source.name, key=key)
+                raise LatencyMapError("map-key-missing", source=self._source.name, key=key)
 
     def _texts(self, key: str) -> tuple[str, ...]:
         listed = self._content[key]
@@ -163,10 +161,8 @@ class _Document:
 
     def _value_error(self, place: str, expected: str, content: Json) -> LatencyMapError:
         source, got = self._source.name, kind_of(content)
-        return LatencyMapError("map-document-value-invalid", source=source, place=place, expected=expected, got=got)
+        return LatencyMapError("map-value-invalid", source=source, place=place, expected=expected, got=got)
 
     def _range_error(self, place: str, got: float) -> LatencyMapError:
         source = self._source.name
-        return LatencyMapError(
-            "map-delay-out-of-range", source=source, place=place, limit=MAX_RTT_MS, unit="ms", got=got
-        )
+        return LatencyMapError("map-delay-invalid", source=source, place=place, limit=MAX_RTT_MS, unit="ms", got=got)

@@ -92,11 +92,11 @@ class _PodResponses:
         values = self.grid.finish("delay", [self.grid.numbers[pod] for pod in pods])
         # a pod that checks itself measures its loopback
         np.fill_diagonal(values, 0.0)
-        notes = [Problem("import-nodes-named-by-host" if one_pod_per_host else "import-nodes-named-by-pod")]
+        notes = [Problem("import-host-names" if one_pod_per_host else "import-pod-names")]
         if self.failed:
             notes.append(Problem("import-checks-failed", {"count": self.failed}))
         if self.below_one_ms:
-            notes.append(Problem("import-times-below-1-ms", {"count": self.below_one_ms}))
+            notes.append(Problem("import-times-zero", {"count": self.below_one_ms}))
         return RawDelays(
             names=names,
             values=values,
@@ -111,7 +111,7 @@ class _PodResponses:
 
     def _value_error(self, place: str, expected: str, content: Json) -> LatencyMapError:
         source, got = self.source.name, kind_of(content)
-        return LatencyMapError("map-document-value-invalid", source=source, place=place, expected=expected, got=got)
+        return LatencyMapError("map-value-invalid", source=source, place=place, expected=expected, got=got)
 
 
 def _seconds(time: Json) -> float:

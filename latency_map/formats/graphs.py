@@ -79,7 +79,7 @@ def _of_graph(source: MapSource, graph: Graph, warned: list[Problem]) -> RawDela
         delay, unit = _delay(source.name, place, key, attributes.get(key))
         units.add(unit)
         if len(units) > 1 and None in units:
-            raise LatencyMapError("map-link-units-mixed", source=source.name, place=place)
+            raise LatencyMapError("map-units-mixed", source=source.name, place=place)
         loops += a == b
         if a != b:
             delays[rows[a], rows[b]] = np.fmin(delay, delays[rows[a], rows[b]])
@@ -107,7 +107,7 @@ def _delay_key(source: str, edges: list[set[str]]) -> str:
     keys = keys or [key for key in _LAST_RESORT if key in edges[0]][:1]
     if len(keys) == 1:
         return keys[0]
-    raise LatencyMapError("map-link-key-ambiguous", source=source, keys=keys or sorted(edges[0]) or ["none"])
+    raise LatencyMapError("map-key-ambiguous", source=source, keys=keys or sorted(edges[0]) or ["none"])
 
 
 def _delay(source: str, place: str, key: str, value: object) -> tuple[float, DelayUnit | None]:
@@ -121,9 +121,7 @@ def _delay(source: str, place: str, key: str, value: object) -> tuple[float, Del
         with suppress(OverflowError):  # rejected below
             delay = float(value)
     if not 0 <= delay <= MAX_RTT_MS:
-        raise LatencyMapError(
-            "map-link-delay-invalid", source=source, place=place, key=key, limit=MAX_RTT_MS, value=value
-        )
+        raise LatencyMapError("map-link-invalid", source=source, place=place, key=key, limit=MAX_RTT_MS, value=value)
     return delay, unit
 
 

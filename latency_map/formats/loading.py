@@ -225,7 +225,7 @@ def _to_survey(source: str, raw: RawDelays, unit: DelayUnit, kind: DelayKind) ->
         raise error_of(fault.problem, source=source, place=f"{raw.place(fault.row, fault.column)}, {pair}")
     notes = raw.notes
     if kind is DelayKind.ONE_WAY:
-        notes += (Problem("import-one-way-delays", {"asymmetric_pairs": count_differing(raw.values)}),)
+        notes += (Problem("import-delays-combined", {"asymmetric_pairs": count_differing(raw.values)}),)
     rtt_ms = raw.values
     convert_to_round_trips(rtt_ms, unit=unit, kind=kind)
     to_itself = rtt_ms.diagonal()
@@ -241,7 +241,7 @@ def _check_side_files(source: str, map_format: MapFormat, side_files: SideFiles)
         formats = [each for each, reader in FORMATS.items() if name in reader.side_files]
         if getattr(side_files, name) is not None and map_format not in formats:
             raise LatencyMapError(
-                "map-option-not-applicable",
+                "map-option-inapplicable",
                 source=source,
                 option=option,
                 format=map_format.value,

@@ -121,7 +121,7 @@ def _position(sheet: Sheet, row: SheetRow, positions: dict[str, int], lines: dic
 def _check_width(sheet: Sheet, row: SheetRow, width: int) -> None:
     if len(row.cells) != width:
         got = len(row.cells)
-        raise sheet.cell_error(row, min(got, width), "map-row-length-invalid", expected=width, got=got)
+        raise sheet.cell_error(row, min(got, width), "map-row-ragged", expected=width, got=got)
 
 
 def _names(source: str, side_files: SideFiles, count: int) -> tuple[str, ...]:
@@ -129,7 +129,7 @@ def _names(source: str, side_files: SideFiles, count: int) -> tuple[str, ...]:
         width = max(3, len(str(count)))
         return tuple(f"n{number:0{width}}" for number in range(1, count + 1))
     if len(side_files.names) != count:
-        raise LatencyMapError("map-names-count-invalid", source=source, nodes=count, got=len(side_files.names))
+        raise LatencyMapError("map-names-mismatch", source=source, nodes=count, got=len(side_files.names))
     check_file_names(source, side_files.names)
     return side_files.names
 

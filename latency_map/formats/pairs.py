@@ -75,10 +75,10 @@ def read_pings(source: MapSource, _side_files: SideFiles) -> RawDelays:
     for row in sheet.rows():
         if len(row.cells) != len(header.cells):
             got, expected = len(row.cells), len(header.cells)
-            raise sheet.cell_error(row, min(got, expected), "map-row-length-invalid", expected=expected, got=got)
+            raise sheet.cell_error(row, min(got, expected), "map-row-ragged", expected=expected, got=got)
         delay = sheet.parse_delay(row, column)
         if delay < 0 or delay > _MAX_DELAY:
-            raise sheet.cell_error(row, column, "map-delay-out-of-range", limit=_MAX_DELAY, unit="us", got=delay)
+            raise sheet.cell_error(row, column, "map-delay-invalid", limit=_MAX_DELAY, unit="us", got=delay)
         a, b = (pings.grid.number(row.cells[end], line=row.line, column=end + 1) for end in ends)
         pings.add(a, b, delay)
         if time_column is not None:
@@ -95,7 +95,7 @@ def read_pings(source: MapSource, _side_files: SideFiles) -> RawDelays:
     label = header.cells[column]
     notes = [Problem("import-medians-taken", {"rows": pings.rows, "rows_per_pair": most, "column": label})]
     if pings.lost:
-        notes.append(Problem("import-rows-without-delay", {"count": pings.lost}))
+        notes.append(Problem("import-rows-incomplete", {"count": pings.lost}))
     return RawDelays(
         names=names,
         values=values,
@@ -173,7 +173,7 @@ class _Pairs:
         if listed is None:
             return tuple(found)
         if not numbered or not all(1 <= int(number) <= len(listed) for number in found):
-            raise LatencyMapError("map-nodes-not-numbered", source=self._source, names=len(listed))
+            raise LatencyMapError("map-nodes-unnumbered", source=self._source, names=len(listed))
         names = tuple(listed[int(number) - 1] for number in found)
         check_file_names(self._source, names)
         return names
@@ -216,7 +216,7 @@ class _Pings:
 def _add_edge(sheet: Sheet, row: SheetRow, pairs: _Pairs) -> None:
     if len(row.cells) != _WIDTH:
         got = len(row.cells)
-        raise sheet.cell_error(row, min(got, _WIDTH), "map-row-length-invalid", expected=_WIDTH, got=got)
+        raise sheet.cell_error(row, min(got, _WIDTH), "map-row-ragged", expected=_WIDTH, got=got)
     a, b = (pairs.node(row.cells[column], row.line, column + 1) for column in (0, 1))
     pairs.add(a, b, sheet.parse_delay(row, 2), row.line)
 

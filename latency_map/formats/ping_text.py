@@ -129,7 +129,7 @@ def _one_row(
     if not targets:
         raise LatencyMapError("map-empty", source=source.name, expected=f"targets in the output of {program}")
     if side_files.probed_from is None:
-        raise LatencyMapError("map-source-node-missing", source=source.name, targets=list(targets))
+        raise LatencyMapError("map-source-missing", source=source.name, targets=list(targets))
     names = tuple(dict.fromkeys((side_files.probed_from, *targets)))
     check_file_names(source.name, names, source.limits)
     values = np.full((len(names), len(names)), np.nan)

@@ -87,8 +87,8 @@ class Sheet:
                 self._marks[cell] += 1
             return math.nan
         if _DECIMAL_COMMA.fullmatch(cell):
-            raise self.cell_error(row, column, "map-cell-decimal-comma", cell=cell)
-        raise self.cell_error(row, column, "map-cell-not-a-number", cell=cell)
+            raise self.cell_error(row, column, "map-decimal-comma", cell=cell)
+        raise self.cell_error(row, column, "map-cell-invalid", cell=cell)
 
     def notes(self) -> tuple[Problem, ...]:
         """Return a note for each mark of a missing delay other than a blank cell."""

@@ -108,7 +108,7 @@ class Rounds:
         except LatencyMapError as error:
             cause = str(error)
         if cause and cause != self._reported:
-            self._report(Problem("agent-peers-not-refreshed", {"cause": cause, "kept": len(self._peers)}))
+            self._report(Problem("agent-peers-stale", {"cause": cause, "kept": len(self._peers)}))
         self._reported = cause
 
     def _extend_deadline(self, nodes: int) -> None:

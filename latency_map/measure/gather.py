@@ -110,7 +110,7 @@ class SampleCollector:
         order = [self._grid.numbers[name] for name in names]
         rtt_ms, when = (self._grid.finish(name, order) for name in _FIGURES)
         if not names or (len(names) > 1 and not _rows_known(rtt_ms)):
-            raise LatencyMapError("agents-round-trips-missing", nodes=len(names))
+            raise LatencyMapError("agents-not-ready", nodes=len(names))
         sources = _rows_known(when)
         measured_at_s = _oldest_s(when, rtt_ms, now_s)
         del when
@@ -316,7 +316,7 @@ def _add_page(page: bytes, collector: SampleCollector) -> Problem | None:
         raise
     except (ValueError, KeyError, IndexError):  # of the parser, whose texts quote the page
         return Problem("agent-page-invalid")
-    return None if count else Problem("agent-page-without-samples")
+    return None if count else Problem("agent-samples-missing")
 
 
 def _samples(page: bytes) -> Iterator[GaugeSample]:

@@ -81,7 +81,7 @@ def _number(low: float, high: float) -> Callable[[str], float]:
         except ValueError:
             value = math.nan
         if not low <= value <= high:
-            raise LatencyMapError("agent-option-out-of-range", low=low, high=high, got=text)
+            raise LatencyMapError("agent-number-invalid", low=low, high=high, got=text)
         return value
 
     return read
@@ -90,7 +90,7 @@ def _number(low: float, high: float) -> Callable[[str], float]:
 def _whole(low: int, high: int) -> Callable[[str], int]:
     def read(text: str) -> int:
         if not text.isdecimal() or not low <= int(text) <= high:
-            raise LatencyMapError("agent-option-not-whole", low=low, high=high, got=text)
+            raise LatencyMapError("agent-integer-invalid", low=low, high=high, got=text)
         return int(text)
 
     return read

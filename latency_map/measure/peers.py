@@ -160,7 +160,7 @@ class AgentsByName:
             if instance == self._instance:
                 continue
             if node == self._node or node in peers:
-                self._report(Problem("agents-on-same-node", {"url": url, "node": node}))
+                self._report(Problem("agent-node-duplicate", {"url": url, "node": node}))
                 continue
             peers[node] = _host(url)
         return peers

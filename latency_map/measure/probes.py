@@ -104,7 +104,7 @@ def interpret(result: float | bool | None, *, timeout_s: float) -> RttSample:
     if result is False:
         return Unreachable(problem=Problem("probe-undeliverable"))
     if not math.isfinite(result) or result < 0:
-        return Unreachable(problem=Problem("probe-clock-set-back", {"rtt_ms": result}))
+        return Unreachable(problem=Problem("probe-clock-changed", {"rtt_ms": result}))
     return Reply(rtt_ms=float(result))
 
 
@@ -161,7 +161,7 @@ def choose_method(method: ProbeMethod, *, report: Callable[[Problem], None]) -> 
         return ProbeMethod.ICMP
     if method is ProbeMethod.ICMP:
         raise unavailable
-    report(Problem("icmp-replaced-by-tcp", {"cause": str(unavailable)}))
+    report(Problem("icmp-unavailable", {"cause": str(unavailable)}))
     return ProbeMethod.TCP
 
 

@@ -229,7 +229,7 @@ def _find_broken_triangles(survey: Survey) -> Iterator[Finding]:
 
 def _find_outliers(names: tuple[str, ...], combined_ms: Delays) -> Iterator[Finding]:
     outliers = find_outliers(combined_ms, names)
-    for code, pairs in (("map-pairs-too-slow", outliers.slow_pairs), ("map-pairs-too-fast", outliers.fast_pairs)):
+    for code, pairs in (("map-pairs-slow", outliers.slow_pairs), ("map-pairs-fast", outliers.fast_pairs)):
         if pairs.any():
             apart_ms = np.where(pairs, np.abs(combined_ms - outliers.allowed_ms), -1.0)
             ends = first_pair(names, apart_ms == apart_ms.max())
@@ -254,7 +254,7 @@ def _find_age(survey: Survey, now_s: float | None) -> Iterator[Finding]:
     age_s = now_s - survey.measured_at_s
     severity, code = Severity.INFO, "map-recent"
     if age_s < 0:
-        severity, code = Severity.WARNING, "map-dated-in-future"
+        severity, code = Severity.WARNING, "map-from-future"
     elif age_s > OLD_AFTER_S:
         severity, code = Severity.WARNING, "map-old"
     problem = Problem(code, {"hours": age_s / 3600})

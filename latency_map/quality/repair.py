@@ -90,7 +90,7 @@ def _drop(survey: Survey, options: Repair) -> tuple[Survey, AppliedRepair | None
         if node not in survey.names:
             raise UnknownNodeError(node, survey.names)
     if len(set(options.drop)) == len(survey):
-        raise LatencyMapError("repair-drops-all-nodes", count=len(survey))
+        raise LatencyMapError("repair-drops-everything", count=len(survey))
     return _without(survey, set(options.drop), "drop")
 
 

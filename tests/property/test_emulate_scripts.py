@@ -25,16 +25,16 @@ PIECES = (
 )
 HOSTILE = st.lists(st.sampled_from(PIECES), min_size=1, max_size=6).map("".join)
 PLAIN = [
-    {"name": "a", "address": "10.0.0.1", "device": "eth0", "networks": ["10.42.1.0/24"]},
+    {"name": "a", "address": "10.7.0.1", "device": "eth0", "networks": ["10.43.1.0/24"]},
     {"name": "edge-2", "address": "fd00::2", "device": "wlan0.1", "networks": ["fd42:2::/64"]},
-    {"name": "n_3.x", "address": "10.0.0.3", "device": "br-lan", "networks": []},
+    {"name": "n_3.x", "address": "10.7.0.3", "device": "br-lan", "networks": []},
 ]  # fmt: skip
 DAMAGED = st.tuples(*[st.lists(HOSTILE, min_size=3, max_size=3, unique=True)] * 4)
 ZONED = [{**PLAIN[0], "address": f"fd00::9%$({CANARY}>{CANARY})"}, *PLAIN[1:]]
 NAMES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,9}", fullmatch=True)
 ADDRESSES = st.ip_addresses().filter(lambda address: not address.is_link_local).map(str)
 DAMAGE = st.tuples(st.integers(0, 2), st.sampled_from(("name", "address", "device", "networks")))
-ADDED = ("{}", "10.0.0.9{}", "fd00::9{}", "fd00::9%{}", "fe80::9%{}", "fd00:9::%{}/64", "{}/24", "eth{}", "-o{}")
+ADDED = ("{}", "10.7.0.9{}", "fd00::9{}", "fd00::9%{}", "fe80::9%{}", "fd00:9::%{}/64", "{}/24", "eth{}", "-o{}")
 
 
 @st.composite

@@ -106,7 +106,7 @@ def _to_host(item: Any, source: str, device: str, *, pod_networks: bool) -> "Hos
     except InputError as error:
         raise InputError("kubectl-nodes-invalid", source=source, cause=str(error)) from None
     if not node.address:
-        raise InputError("kubectl-node-without-address", source=source, node=node.name)
+        raise InputError("kubectl-address-missing", source=source, node=node.name)
     networks = node.pod_networks if pod_networks else ()
     return Host(name=node.name, address=node.address, device=device, networks=networks)
 

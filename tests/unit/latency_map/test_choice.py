@@ -107,13 +107,13 @@ def test_no_set_where_too_few_know_each_other():
 
 @pytest.mark.parametrize("candidates", [["a", "b"], []])
 def test_no_set_where_too_few_are_offered(trap, candidates):
-    with refused("choice-too-few-candidates", NoChoiceError, size=3):
+    with refused("choice-candidates-missing", NoChoiceError, size=3):
         least_nd_max_subset(trap, 3, candidates=candidates)
 
 
 @pytest.mark.parametrize(("size", "keep"), [(0, []), (1, ["a", "b"])])
 def test_a_size_below_that_of_the_nodes_kept_is_refused(trap, size, keep):
-    with refused("choice-size-too-small", LatencyMapError, got=size) as caught:
+    with refused("choice-size-invalid", LatencyMapError, got=size) as caught:
         least_nd_max_subset(trap, size, keep=keep)
     assert not isinstance(caught.value, NoChoiceError)
 

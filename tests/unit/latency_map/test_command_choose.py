@@ -71,7 +71,7 @@ def test_a_choice_that_is_not_possible_ends_with_exit_code_3(gesscale, tmp_path)
         ("rank --members ,", "option-names-missing"),
         ("choose --size 2 --keep a --exclude a", "choice-nodes-contradict"),
         ("choose --size 2 --candidates ,", "option-names-missing"),
-        ("choose --size 1 --keep a,b", "choice-size-too-small"),
+        ("choose --size 1 --keep a,b", "choice-size-invalid"),
     ],
 )
 def test_wrong_input_is_an_input_error_in_one_line(run, command, code):

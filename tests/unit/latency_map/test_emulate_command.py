@@ -78,8 +78,8 @@ def kubectl(*nodes):
 
 
 TWO = kubectl(
-    ("n1", [("Hostname", "n1"), ("InternalIP", "10.0.0.1"), ("InternalIP", "fd00::1")], ["10.42.0.0/24"]),
-    ("n2", [("ExternalIP", "192.0.2.2"), ("InternalIP", "10.0.0.2")], []),
+    ("n1", [("Hostname", "n1"), ("InternalIP", "10.7.0.1"), ("InternalIP", "fd00::1")], ["10.42.0.0/24"]),
+    ("n2", [("ExternalIP", "192.0.2.2"), ("InternalIP", "10.7.0.2")], []),
 )
 
 
@@ -87,8 +87,8 @@ def test_kubernetes_nodes_are_taken_at_their_internal_address(tmp_path):
     file = tmp_path / "nodes"
     file.write_text(json.dumps(TWO))
     assert read_hosts(file, "ens3") == (
-        Host(name="n1", address="10.0.0.1", device="ens3"),
-        Host(name="n2", address="10.0.0.2", device="ens3"),
+        Host(name="n1", address="10.7.0.1", device="ens3"),
+        Host(name="n2", address="10.7.0.2", device="ens3"),
     )
     assert read_hosts(file, "ens3", pod_networks=True)[0].networks == ("10.42.0.0/24",)
 
@@ -98,7 +98,7 @@ def test_kubernetes_nodes_are_taken_at_their_internal_address(tmp_path):
     [
         ({"kind": "Node"}, "kubectl-nodes-invalid", {}),
         ({"items": [{"metadata": {}}]}, "kubectl-nodes-invalid", {}),
-        (kubectl(("n1", [("Hostname", "n1")], [])), "kubectl-node-without-address", {"node": "n1"}),
+        (kubectl(("n1", [("Hostname", "n1")], [])), "kubectl-address-missing", {"node": "n1"}),
         (kubectl(("n1", [("InternalIP", "n1.local")], [])), "ip-address-invalid", {"address": "n1.local"}),
     ],
 )

@@ -7,12 +7,12 @@ from latency_map import LatencyMapError
 from latency_map.emulate.hosts import Host, parse_hosts
 
 CSV = """name,address,device,networks
-edge1, 10.0.0.1,eth1,
-edge2,fd00::2,,10.42.1.0/24 fd42:1::/64
+edge1, 10.7.0.1,eth1,
+edge2,fd00::2,,10.43.1.0/24 fd42:1::/64
 """
 WANTED = (
-    Host(name="edge1", address="10.0.0.1", device="eth1"),
-    Host(name="edge2", address="fd00::2", device="wlan0", networks=("10.42.1.0/24", "fd42:1::/64")),
+    Host(name="edge1", address="10.7.0.1", device="eth1"),
+    Host(name="edge2", address="fd00::2", device="wlan0", networks=("10.43.1.0/24", "fd42:1::/64")),
 )
 
 
@@ -26,15 +26,15 @@ def test_hosts_are_read_from_csv(text):
     [
         ("", "hosts-missing", None),
         ("name,address\n", "hosts-missing", None),
-        ('name,address\n"edge1"x,10.0.0.1\n', "hosts-csv-invalid", None),
+        ('name,address\n"edge1"x,10.7.0.1\n', "hosts-csv-invalid", None),
         ("a,b\n1,2\n", "hosts-columns-invalid", "host 1"),
-        ("name,address\nedge1,10.0.0.1,x\n", "hosts-columns-invalid", "host 1"),
+        ("name,address\nedge1,10.7.0.1,x\n", "hosts-columns-invalid", "host 1"),
         ("name,address\nedge1,edge1.local\n", "ip-address-invalid", "host 'edge1'"),
-        ("name,address\nedge1,fe80::1\n", "host-address-link-local", "host 'edge1'"),
-        ("name,address,networks\nedge1,10.0.0.1,fd00::%x/64\n", "address-zone-refused", "host 'edge1'"),
-        ("name,address,networks\nedge1,10.0.0.1,10.0.0.1/8\n", "network-invalid", "host 'edge1'"),
-        ("name,address\n../edge,10.0.0.1\n", "host-name-invalid", "host '../edge'"),
-        ("name,address,device\nedge1,10.0.0.1,eth0; reboot\n", "host-device-invalid", "host 'edge1'"),
+        ("name,address\nedge1,fe80::1\n", "host-address-unroutable", "host 'edge1'"),
+        ("name,address,networks\nedge1,10.7.0.1,fd00::%x/64\n", "address-zone-refused", "host 'edge1'"),
+        ("name,address,networks\nedge1,10.7.0.1,10.7.0.1/8\n", "network-invalid", "host 'edge1'"),
+        ("name,address\n../edge,10.7.0.1\n", "host-name-invalid", "host '../edge'"),
+        ("name,address,device\nedge1,10.7.0.1,eth0; reboot\n", "host-device-invalid", "host 'edge1'"),
     ],
 )
 def test_an_invalid_file_of_hosts_is_refused(text, code, place):

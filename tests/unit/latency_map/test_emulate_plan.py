@@ -69,7 +69,7 @@ def test_nodes_without_hosts_are_refused_or_skipped():
     with refused("hosts-incomplete", LatencyMapError, nodes=["c"]):
         plan_emulation(rtt(), HOSTS[:2])
     strangers = (*HOSTS, Host(name="d", address="10.9.0.4"))
-    with refused("hosts-not-in-map", LatencyMapError, nodes=["d"]):
+    with refused("hosts-unknown", LatencyMapError, nodes=["d"]):
         plan_emulation(rtt(), strangers)
     plan = plan_emulation(rtt(), (*HOSTS[:2], strangers[3]), skip_missing=True)
     assert [node.host.name for node in plan.nodes] == ["a", "b"]
@@ -81,7 +81,7 @@ def test_nodes_without_hosts_are_refused_or_skipped():
     [
         ((HOSTS[0], HOSTS[0]), {}, "host-name-duplicate"),
         ((HOSTS[0], Host(name="b", address="10.9.0.1")), {}, "host-address-duplicate"),
-        (HOSTS[:1], {"skip_missing": True}, "emulation-node-count-invalid"),
+        (HOSTS[:1], {"skip_missing": True}, "emulation-nodes-invalid"),
     ],
 )
 def test_an_impossible_plan_is_refused(hosts, options, code):

@@ -38,10 +38,10 @@ def test_every_spelling_of_one_map_is_read_alike(text):
 @pytest.mark.parametrize(
     ("text", "code", "place"),
     [
-        (MATRIX.replace("9", "-9"), "map-delay-out-of-range", "line 2, column 4, a to c"),
-        (EDGES.replace("9", "-9"), "map-delay-out-of-range", "line 3, column 3, a to c"),
+        (MATRIX.replace("9", "-9"), "map-delay-invalid", "line 2, column 4, a to c"),
+        (EDGES.replace("9", "-9"), "map-delay-invalid", "line 3, column 3, a to c"),
         (MATRIX.replace("9,5", "8,5"), "map-directions-differ", "a to c"),  # 9 in the other direction
-        (MATRIX.replace("a,0", "a,1"), "map-diagonal-not-zero", "a to a"),
+        (MATRIX.replace("a,0", "a,1"), "map-diagonal-nonzero", "a to a"),
     ],
 )
 def test_an_invalid_map_is_refused_with_its_place(tmp_path, text, code, place):

@@ -91,7 +91,7 @@ def test_pings_of_wondernetwork_are_summed_up_by_their_median():
     assert imported.survey.measured_at_s == 1595203198.0
     assert imported.notes == (
         Problem("import-medians-taken", {"rows": 9, "rows_per_pair": 3, "column": "avg"}),
-        Problem("import-rows-without-delay", {"count": 1}),
+        Problem("import-rows-incomplete", {"count": 1}),
     )
 
 

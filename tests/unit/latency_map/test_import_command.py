@@ -51,7 +51,7 @@ def test_a_map_is_read_from_standard_input(tmp_path):
     [
         ((SEATTLE,), "map-unit-missing"),
         ((SAMPLES / "edges.csv", "--unit", "s"), "map-unit-conflict"),
-        ((SAMPLES / "ping_macos.txt",), "map-source-node-missing"),
+        ((SAMPLES / "ping_macos.txt",), "map-source-missing"),
         ((SAMPLES / "none.csv",), "map-unreadable"),
         ((SAMPLES / "edges.csv", "--to", SAMPLES), "file-unwritable"),
     ],
@@ -69,12 +69,12 @@ def test_max_nodes_is_an_option_before_the_command(tmp_path):
     names.write_text("".join(f"node {node}\n" for node in range(1, 1006)))
     refused = run(edges, "--to", tmp_path / "map.json")
     assert isinstance(refused.exception, InputError)
-    assert (refused.exception.code, refused.exception.fields["limit"]) == ("map-too-many-nodes", 1000)
+    assert (refused.exception.code, refused.exception.fields["limit"]) == ("map-nodes-excessive", 1000)
     assert "--max-nodes" in refused.exception.fields["setting"]
     command = ["--max-nodes", "1005", "import", str(edges), "--names", str(names), "--output", "json"]
     taken = CliRunner().invoke(app, [*command, "--to", str(tmp_path / "map.json")])
     assert json.loads(taken.stdout)["summary"]["nodes"] == 1005
-    assert run(edges).exception.code == "map-too-many-nodes"  # the option is that of one command
+    assert run(edges).exception.code == "map-nodes-excessive"  # the option is that of one command
     most = CliRunner().invoke(app, ["--max-nodes", "5001", "import", str(edges)])
     assert most.exit_code == 2
     assert "5000" in most.stderr

@@ -17,7 +17,7 @@ TEXTS = {
     ' attr.name="delay" attr.type="double"/><graph edgedefault="undirected"><node id="a"/><node id="b"/>'
     '<node id="c"/><edge source="a" target="b"><data key="d">1</data></edge></graph></graphml>',
     MapFormat.GOLDPINGER: '{"responses": {"a": {"response": {"podResults": {"b": {"OK": true}, "c": {"OK": true}}}}}}',
-    MapFormat.PING: "PING b (10.0.0.2)\nPING c (10.0.0.3)\n64 bytes from 10.0.0.3: time=1 ms\n",
+    MapFormat.PING: "PING b (10.7.0.2)\nPING c (10.7.0.3)\n64 bytes from 10.7.0.3: time=1 ms\n",
     MapFormat.FPING: "b : 1 1\nc : 1 1\n",
     MapFormat.DOCUMENT: '{"apiVersion": "gesscale.dev/v1", "kind": "LatencyMap", "unit": "ms", "delay": "rtt",'
     ' "nodes": ["a", "b", "c"], "rtt_ms": [[0, 1, 1], [1, 0, 1], [1, 1, 0]]}',
@@ -36,7 +36,7 @@ def read(form, nodes):
 @pytest.mark.parametrize("form", MapFormat)
 def test_every_format_is_limited_to_the_allowed_nodes(form):
     assert len(read(form, 3).survey) == 3
-    with refused("map-too-many-nodes", LatencyMapError, limit=2, setting="the test"):
+    with refused("map-nodes-excessive", LatencyMapError, limit=2, setting="the test"):
         read(form, 2)
 
 
@@ -66,7 +66,7 @@ def test_a_page_that_fails_half_way_leaves_nothing():
         (
             ({"source": f"s{pair}", "target": f"t{pair}"} for pair in range(1200)),
             None,
-            ("map-too-many-nodes", {"limit": 1000}),
+            ("map-nodes-excessive", {"limit": 1000}),
         ),
         (
             ({"source": "a", "target": "b", "instance": f"i{agent}"} for agent in range(5000)),

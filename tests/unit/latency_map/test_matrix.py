@@ -56,17 +56,17 @@ def test_asymmetry_rules_take_the_larger_or_the_mean():
 @pytest.mark.parametrize(
     ("names", "values", "code", "fields"),
     [
-        ("ab", [[0, -1], [-1, 0]], "map-delay-out-of-range", {"place": "a to b", "got": -1.0}),
-        ("ab", [[0, math.inf], [math.inf, 0]], "map-delay-out-of-range", {"limit": 1e9, "unit": "ms", "got": math.inf}),
-        ("ab", [[0, 1], [1, 3]], "map-diagonal-not-zero", {"place": "b to b", "got": 3.0}),
+        ("ab", [[0, -1], [-1, 0]], "map-delay-invalid", {"place": "a to b", "got": -1.0}),
+        ("ab", [[0, math.inf], [math.inf, 0]], "map-delay-invalid", {"limit": 1e9, "unit": "ms", "got": math.inf}),
+        ("ab", [[0, 1], [1, 3]], "map-diagonal-nonzero", {"place": "b to b", "got": 3.0}),
         ("ab", [[0, 1]], "map-shape-invalid", {"nodes": 2, "shape": "1 x 2"}),
-        ("ab", [[0, 1], [1]], "map-values-not-numbers", {}),
-        ("ab", [["0", "x"], ["x", "0"]], "map-values-not-numbers", {}),
+        ("ab", [[0, 1], [1]], "map-values-invalid", {}),
+        ("ab", [["0", "x"], ["x", "0"]], "map-values-invalid", {}),
         ("aa", [[0, 1], [1, 0]], "map-node-duplicate", {"place": "node 2", "name": "a"}),
-        (("a", ""), [[0, 1], [1, 0]], "map-node-name-invalid", {"name": ""}),
-        (("a", " b"), [[0, 1], [1, 0]], "map-node-name-invalid", {"name": " b"}),
-        (("a", "b\n"), [[0, 1], [1, 0]], "map-node-name-invalid", {"name": "b\n"}),
-        ("", np.zeros((0, 0)), "map-node-count-invalid", {"limit": 5000, "got": 0}),
+        (("a", ""), [[0, 1], [1, 0]], "map-name-invalid", {"name": ""}),
+        (("a", " b"), [[0, 1], [1, 0]], "map-name-invalid", {"name": " b"}),
+        (("a", "b\n"), [[0, 1], [1, 0]], "map-name-invalid", {"name": "b\n"}),
+        ("", np.zeros((0, 0)), "map-size-invalid", {"limit": 5000, "got": 0}),
     ],
 )
 def test_an_invalid_map_is_refused(names, values, code, fields):

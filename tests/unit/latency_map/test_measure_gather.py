@@ -81,7 +81,7 @@ def test_other_samples_are_skipped():
 
 @pytest.mark.parametrize("samples", [[], cell("a", "b", math.nan)])
 def test_no_round_trip_at_all_is_an_error(samples):
-    with refused("agents-round-trips-missing", LatencyMapError):
+    with refused("agents-not-ready", LatencyMapError):
         gather_samples(samples, fill_missing=True)
 
 
@@ -133,9 +133,9 @@ def test_agents_that_do_not_answer_are_listed_with_the_reason(httpserver):
     httpserver.expect_request("/bytes/metrics").respond_with_data(b"gesscale_latency_\xff\xff 1\n")
     good = httpserver.url_for("").rstrip("/")
     bad = {
-        f"{good}/busy": "fetch-status-not-ok",
-        f"{good}/empty": "agent-page-without-samples",
-        f"{good}/page": "agent-page-without-samples",
+        f"{good}/busy": "fetch-status-unexpected",
+        f"{good}/empty": "agent-samples-missing",
+        f"{good}/page": "agent-samples-missing",
         f"{good}/broken": "agent-page-invalid",
         f"{good}/bytes": "agent-page-invalid",
         "ftp://a": "fetch-url-invalid",

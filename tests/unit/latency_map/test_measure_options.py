@@ -6,12 +6,12 @@ from refusals import codes
 from latency_map.measure.options import FLAGS, VARIABLES, read_options
 from latency_map.measure.probes import ProbeMethod
 
-LEAST = ["--node", "edge1", "--peers", "edge2=10.0.0.2"]
+LEAST = ["--node", "edge1", "--peers", "edge2=10.7.0.2"]
 
 
 def test_an_option_that_is_not_given_has_a_default():
     options = read_options(LEAST, {})
-    assert (options.node, options.peers) == ("edge1", {"edge2": "10.0.0.2"})
+    assert (options.node, options.peers) == ("edge1", {"edge2": "10.7.0.2"})
     assert (options.port, options.probe_port) == (9109, 9109)
     assert (options.neighbours, options.count, options.rate_per_s, options.round_s) == (10, 5, 5.0, 30.0)
     assert options.method is ProbeMethod.AUTO
@@ -42,16 +42,16 @@ def test_the_environment_gives_options_too():
         (["--node", "a"], "agent-peers-ambiguous"),
         ([*LEAST, "--peers-dns", "x"], "agent-peers-ambiguous"),
         ([*LEAST[:2], "--peers", "b"], "peer-invalid"),
-        ([*LEAST, "--node", " "], "map-node-name-invalid"),
+        ([*LEAST, "--node", " "], "map-name-invalid"),
         ([*LEAST, "--listen", "x:y"], "host-port-invalid"),
-        ([*LEAST, "--neighbours", "0"], "agent-option-not-whole"),
-        ([*LEAST, "--count", "x"], "agent-option-not-whole"),
-        ([*LEAST, "--rate", "51"], "agent-option-out-of-range"),
-        ([*LEAST, "--rate", "nan"], "agent-option-out-of-range"),
-        ([*LEAST, "--round", "0"], "agent-option-out-of-range"),
-        ([*LEAST, "--timeout", "6"], "agent-option-out-of-range"),
+        ([*LEAST, "--neighbours", "0"], "agent-integer-invalid"),
+        ([*LEAST, "--count", "x"], "agent-integer-invalid"),
+        ([*LEAST, "--rate", "51"], "agent-number-invalid"),
+        ([*LEAST, "--rate", "nan"], "agent-number-invalid"),
+        ([*LEAST, "--round", "0"], "agent-number-invalid"),
+        ([*LEAST, "--timeout", "6"], "agent-number-invalid"),
         ([*LEAST, "--method", "udp"], "agent-method-unknown"),
-        ([*LEAST, "--port", "0"], "agent-option-not-whole"),
+        ([*LEAST, "--port", "0"], "agent-integer-invalid"),
         ([*LEAST, "--what"], "agent-usage-invalid"),
     ],
 )

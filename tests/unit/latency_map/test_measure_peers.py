@@ -11,9 +11,9 @@ from latency_map.measure.peers import AgentsByName, agent_url, parse_peers, spli
     ("listing", "peers"),
     [
         ("", {}),
-        ("a=10.0.0.1", {"a": "10.0.0.1"}),
+        ("a=10.7.0.1", {"a": "10.7.0.1"}),
         (" b = host , a=fd00::1,", {"b": "host", "a": "fd00::1"}),
-        ("# all of them\na=10.0.0.1\n\nb=10.0.0.2\n", {"a": "10.0.0.1", "b": "10.0.0.2"}),
+        ("# all of them\na=10.7.0.1\n\nb=10.7.0.2\n", {"a": "10.7.0.1", "b": "10.7.0.2"}),
     ],
 )
 def test_peers_are_pairs_by_commas_or_lines(listing, peers):
@@ -25,10 +25,10 @@ def test_peers_are_pairs_by_commas_or_lines(listing, peers):
     [
         ("a", "peer-invalid"),
         ("a=", "peer-invalid"),
-        ("=10.0.0.1", "peer-invalid"),
+        ("=10.7.0.1", "peer-invalid"),
         ("a=1 2", "peer-invalid"),
         ("a=1,a=2", "map-node-duplicate"),
-        ("\x07=10.0.0.1", "peer-invalid"),
+        ("\x07=10.7.0.1", "peer-invalid"),
         ("a=fe80::1%eth0", "address-zone-refused"),
     ],
 )
@@ -42,7 +42,7 @@ def test_other_listings_are_refused(listing, code):
     [
         ("edge1", "edge1", 9109),
         ("edge1:80", "edge1", 80),
-        ("10.0.0.1:0", "10.0.0.1", 0),
+        ("10.7.0.1:0", "10.7.0.1", 0),
         ("fd00::1", "fd00::1", 9109),
         ("[fd00::1]", "fd00::1", 9109),
         ("[::]:9110", "::", 9110),
@@ -98,7 +98,7 @@ def test_another_agent_of_the_same_node_is_skipped_with_a_warning(httpserver, by
     find, reported = by_name
     answer(httpserver, json.dumps({"node": "edge1", "instance": "x"}))
     assert find() == {}
-    assert [(each.code, each.fields["node"]) for each in reported] == [("agents-on-same-node", "edge1")]
+    assert [(each.code, each.fields["node"]) for each in reported] == [("agent-node-duplicate", "edge1")]
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def test_without_a_name_service_the_last_peers_are_kept():
     for _ in range(3):
         edge.rounds.probe_round()
     assert edge.medians_ms() == {"edge1": 1.0, "edge2": 2.0}
-    assert [(each.code, each.fields["kept"]) for each in edge.reported] == [("agent-peers-not-refreshed", 2)]
+    assert [(each.code, each.fields["kept"]) for each in edge.reported] == [("agent-peers-stale", 2)]
     edge.peers = dict(ADDRESS)
     edge.rounds.probe_round()
     edge.peers = LatencyMapError("agents-not-resolved", host="agents", cause="timeout")

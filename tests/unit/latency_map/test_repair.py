@@ -140,7 +140,7 @@ def test_symmetrised_estimates_stay_marked_and_dropped_ones_do_not():
 
 @pytest.mark.parametrize(
     ("drop", "error", "code"),
-    [(("z",), UnknownNodeError, "map-node-unknown"), (("a", "b", "c"), LatencyMapError, "repair-drops-all-nodes")],
+    [(("z",), UnknownNodeError, "map-node-unknown"), (("a", "b", "c"), LatencyMapError, "repair-drops-everything")],
 )
 def test_nodes_that_cannot_be_dropped_are_refused(drop, error, code):
     with refused(code, error):

@@ -113,7 +113,7 @@ def await_until(true):
 @pytest.mark.parametrize(
     ("path", "status", "found"),
     [
-        ("/none", 404, ["http-page-not-found"]),
+        ("/none", 404, ["http-page-unknown"]),
         ("/refuse?after=x", 400, ["http-request-invalid"]),
         ("/refuse_value", 400, ["no-such-value"]),
         ("/decline", 503, ["not-yet", "not-now"]),
