@@ -104,7 +104,7 @@ def connect_as(cluster, namespace: str, account: str, folder: Path) -> Connectio
     text = cluster.run_kubectl("get", "configmap", "kube-root-ca.crt", "-n", "default", "-o", "json")
     authority = folder / f"{account}.crt"
     authority.write_text(json.loads(text)["data"]["ca.crt"])
-    configuration = Configuration(host=cluster.api_url, ssl_ca_cert=str(authority))
+    configuration = Configuration(host=cluster.api.url, ssl_ca_cert=str(authority))
     configuration.api_key["BearerToken"] = f"Bearer {token}"
     return Connection(configuration, namespace=namespace, user_agent="gesscale/test")
 

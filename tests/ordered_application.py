@@ -110,8 +110,8 @@ class Application:
     def start_in_client_mode(self):
         self.address = self.cluster.address(self.cluster.topology.driver_node)
         settings = self.settings() | {
-            "spark.kubernetes.authenticate.caCertFile": str(self.cluster.authority),
-            "spark.kubernetes.authenticate.oauthToken": self.cluster.token,
+            "spark.kubernetes.authenticate.caCertFile": str(self.cluster.api.authority),
+            "spark.kubernetes.authenticate.oauthToken": self.cluster.api.token,
             "spark.driver.host": self.address,
             "spark.driver.bindAddress": self.address,
         }
@@ -119,7 +119,7 @@ class Application:
         environment = {
             **os.environ,
             "KUBECONFIG": str(self.cluster.kubeconfig),
-            "PYSPARK_SUBMIT_ARGS": " ".join(["--master", f"k8s://{self.cluster.api_url}", *arguments, "pyspark-shell"]),
+            "PYSPARK_SUBMIT_ARGS": " ".join(["--master", f"k8s://{self.cluster.api.url}", *arguments, "pyspark-shell"]),
             "PYTHONPATH": str(Path(__file__).parents[3]),
             "SPARK_LOCAL_IP": self.address,
         }
@@ -144,8 +144,8 @@ class Application:
         (self.folder / "driver.yaml").write_text(yaml.safe_dump(pod))
         settings = self.settings() | on_kubernetes(
             {
-                "authenticate.submission.caCertFile": str(self.cluster.authority),
-                "authenticate.submission.oauthToken": self.cluster.token,
+                "authenticate.submission.caCertFile": str(self.cluster.api.authority),
+                "authenticate.submission.oauthToken": self.cluster.api.token,
                 "authenticate.driver.serviceAccountName": "driver",
                 "driver.podTemplateFile": str(self.folder / "driver.yaml"),
                 "driver.pod.name": "driver",
@@ -157,7 +157,7 @@ class Application:
         )
         home = str(Path(find_spec("pyspark").origin).parent)
         options = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
-        command = [f"{home}/bin/spark-submit", "--master", f"k8s://{self.cluster.api_url}", "--deploy-mode", "cluster"]
+        command = [f"{home}/bin/spark-submit", "--master", f"k8s://{self.cluster.api.url}", "--deploy-mode", "cluster"]
         command += [*options, f"local://{self.folder}/program.py", str(self.folder)]
         environment = {**os.environ, "SPARK_HOME": home, "KUBECONFIG": str(self.cluster.kubeconfig)}
         done = subprocess.run(

@@ -212,7 +212,7 @@ class KubernetesQuery(ChaosQuery):
 def kubernetes_query(settings: ChaosSettings, cluster: KubernetesTestBed, folder: Path) -> Iterator[KubernetesQuery]:
     """Provide a run of the query with its proxy within the context; nothing runs yet."""
     scenario = replace(settings.scenario, max_replicas=len(cluster.node_names), period_s=5.0)
-    with FaultyProxy(cluster.api_url, tls_to(cluster.authority)).serving() as proxy:
+    with FaultyProxy(cluster.api.url, tls_to(cluster.api.authority)).serving() as proxy:
         yield KubernetesQuery(
             application=KubernetesApplication(cluster=cluster, scenario=scenario, folder=folder),
             proxy=proxy,

@@ -125,13 +125,13 @@ def _show(cluster: "KubernetesTestBed", output: Output) -> None:
     ]
     document = {
         "cluster": topology.name,
-        "api_url": cluster.api_url,
+        "api_url": cluster.api.url,
         "kubeconfig": str(cluster.kubeconfig),
         "kubectl": str(cluster.kubectl),
         "control_plane_node": topology.driver_node,
         "nodes": nodes,
     }
-    title = f"{topology.name}: {cluster.api_url}, control plane on {topology.driver_node}"
+    title = f"{topology.name}: {cluster.api.url}, control plane on {topology.driver_node}"
     columns = ("node", "address", "ready", "to control plane ms")
     emit(document, output, [table(title, columns, [tuple(node.values()) for node in nodes])])
     stderr_console.print(f"use it: export KUBECONFIG={cluster.kubeconfig} PATH={cluster.kubectl.parent}:$PATH")

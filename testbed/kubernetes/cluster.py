@@ -78,28 +78,13 @@ class KubernetesTestBed:
 
     @property
     def api(self) -> Api:
-        """The API server, with the administrator's token."""
+        """The API server for pods, nodes and this process, with the administrator's token."""
         try:
             content = read_yaml(self.kubeconfig)
             url, token = content["clusters"][0]["cluster"]["server"], content["users"][0]["user"]["token"]
         except OSError as error:
             raise ClusterError("kubernetes-not-up", cluster=self.topology.name) from error
         return Api(url=url, authority=self.files.authority, token=token)
-
-    @property
-    def api_url(self) -> str:
-        """URL of the API server for pods, nodes and this process."""
-        return self.api.url
-
-    @property
-    def authority(self) -> Path:
-        """CA certificates of the API server (Spark: ``authenticate.caCertFile``)."""
-        return self.files.authority
-
-    @property
-    def token(self) -> str:
-        """The administrator's token."""
-        return self.api.token
 
     @property
     def kubectl(self) -> Path:

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from gesscale.common.http_client import UNRESTRICTED_CLIENT, FetchError
 from gesscale.errors import ClusterError
 from testbed.cluster import processes
@@ -93,17 +91,10 @@ def write_signing_key(files: Files) -> None:
 
 def write_kubeconfig(files: Files, user: str, *, url: str, token: str) -> Path:
     """Write the kubeconfig of a user atomically, as kubelets wait for theirs."""
-    document = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "testbed", "cluster": {"server": url, "certificate-authority": str(files.authority)}}],
-        "users": [{"name": user, "user": {"token": token}}],
-        "contexts": [{"name": "testbed", "context": {"cluster": "testbed", "user": user}}],
-        "current-context": "testbed",
-    }
+    template = (CONFIG / "kubeconfig.yaml").read_text()
     path = files.kubeconfig(user)
     scratch = path.with_suffix(".new")
-    scratch.write_text(yaml.safe_dump(document), encoding="utf-8")
+    scratch.write_text(template.format(url=url, authority=files.authority, user=user, token=token), encoding="utf-8")
     return scratch.replace(path)
 
 

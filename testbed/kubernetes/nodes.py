@@ -4,7 +4,6 @@ The first process of a node ends when both have ended; the kernel then ends all 
 the node, even if the process that started it has crashed.
 """
 
-import json
 import os
 import subprocess
 from collections.abc import Iterable, Mapping
@@ -52,7 +51,8 @@ def start_node(topology: Topology, name: str, *, program: Path, tools: Tools, fi
     (directory / "containerd.toml").write_text(
         containerd_settings(directory, tools, snapshotter=_snapshotter(directory)), encoding="utf-8"
     )
-    plugins = json.dumps(pod_network_settings(network.pods(node.host)))
+    plugins = (CONFIG / "pods.conflist").read_text().replace("TUNNEL_MTU", str(TUNNEL_MTU))
+    plugins = plugins.replace("PODS", network.pods(node.host))
     (directory / "cni" / "10-pods.conflist").write_text(plugins, encoding="utf-8")
     group = control_groups.create(topology.name, name)
     settings = kubelet_settings(
@@ -159,19 +159,6 @@ def containerd_settings(directory: Path, tools: Tools, *, snapshotter: str) -> s
     return template.format(
         directory=directory, socket=_socket(directory), pause=PAUSE, tools=tools, snapshotter=snapshotter
     )
-
-
-def pod_network_settings(pods: str) -> dict[str, Any]:
-    """Return the network plugins' configuration: a bridge per node, addresses from its own network."""
-    bridge = {
-        "type": "bridge",
-        "bridge": "cni0",
-        "isGateway": True,
-        "hairpinMode": True,
-        "mtu": TUNNEL_MTU,
-        "ipam": {"type": "host-local", "ranges": [[{"subnet": pods}]], "routes": [{"dst": "0.0.0.0/0"}]},
-    }
-    return {"cniVersion": "0.4.0", "name": "pods", "plugins": [bridge]}
 
 
 def kubelet_settings(directory: Path, group: str, *, host_memory_bytes: int) -> Mapping[str, Any]:

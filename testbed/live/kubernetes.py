@@ -168,7 +168,7 @@ class KubernetesApplication:
         file.write_text(driver_file(module))
         home = str(spark_home())
         options = [word for pair in {**self._settings(), **settings}.items() for word in ("--conf", "=".join(pair))]
-        where = ("--master", f"k8s://{self.cluster.api_url}", "--deploy-mode", "cluster")
+        where = ("--master", f"k8s://{self.cluster.api.url}", "--deploy-mode", "cluster")
         command = (f"{home}/bin/spark-submit", *where, *options, f"local://{file}", *words)
         environment = {**os.environ, "SPARK_HOME": home, "KUBECONFIG": str(self.cluster.kubeconfig)}
         run(
@@ -199,8 +199,8 @@ class KubernetesApplication:
             "spark.kubernetes.driver.pod.name": self.driver_pod,
             "spark.kubernetes.driver.label.gesscale.dev/autoscaler": name,
             "spark.kubernetes.authenticate.driver.serviceAccountName": self.driver_pod,
-            "spark.kubernetes.authenticate.submission.caCertFile": str(self.cluster.authority),
-            "spark.kubernetes.authenticate.submission.oauthToken": self.cluster.token,
+            "spark.kubernetes.authenticate.submission.caCertFile": str(self.cluster.api.authority),
+            "spark.kubernetes.authenticate.submission.oauthToken": self.cluster.api.token,
             "spark.driver.extraJavaOptions": small,
             "spark.executor.extraJavaOptions": small,
         }

@@ -18,7 +18,7 @@ from gesscale.wire import group_of, text_of
 
 GROUP, VERSION = "gesscale.dev", "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
-KIND, PLURAL, SINGULAR, SHORT = "StreamAutoscaler", "streamautoscalers", "streamautoscaler", "sas"
+PLURAL, SINGULAR = "streamautoscalers", "streamautoscaler"
 #: Label of a driver's and its executors' pods: the name of their StreamAutoscaler.
 AUTOSCALER_LABEL = f"{GROUP}/autoscaler"
 #: Labels of a driver pod in addition to `AUTOSCALER_LABEL`.

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NoReturn
 
 import pytest
@@ -41,8 +42,9 @@ class ForeignCluster:
         return build().parent / "kubectl"
 
     @property
-    def api_url(self) -> str:
-        return str(yaml.safe_load(self.kubeconfig.read_text())["clusters"][0]["cluster"]["server"])
+    def api(self) -> SimpleNamespace:
+        clusters = yaml.safe_load(self.kubeconfig.read_text())["clusters"]
+        return SimpleNamespace(url=str(clusters[0]["cluster"]["server"]))
 
     @property
     def node_names(self) -> tuple[str, ...]:

@@ -48,7 +48,7 @@ class OperatedApplication(Application):
         for file in sorted(binary.parent.glob("config/crd/bases/*.yaml")):
             self.cluster.run_kubectl("apply", "--server-side", "-f", str(file))
         until("its definitions are established", self._is_defined, self)
-        api = urlsplit(self.cluster.api_url)
+        api = urlsplit(self.cluster.api.url)
         environment = {
             **os.environ,
             "KUBECONFIG": str(self.cluster.kubeconfig),
@@ -86,8 +86,8 @@ class OperatedApplication(Application):
             "sparkConf": {
                 **FEW_RIGHTS_SETTINGS,
                 "spark.kubernetes.executor.useDriverPodIP": "true",  # no names are needed
-                "spark.kubernetes.authenticate.submission.caCertFile": str(self.cluster.authority),
-                "spark.kubernetes.authenticate.submission.oauthToken": self.cluster.token,
+                "spark.kubernetes.authenticate.submission.caCertFile": str(self.cluster.api.authority),
+                "spark.kubernetes.authenticate.submission.oauthToken": self.cluster.api.token,
                 "spark.ui.enabled": "false",
                 "spark.log.level": "WARN",
             },

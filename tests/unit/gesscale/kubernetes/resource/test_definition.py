@@ -5,11 +5,14 @@ from pathlib import Path
 import pytest
 from structural import faults, nodes
 
-from gesscale.kubernetes.resource.crd import COLUMNS, definition, definition_yaml, reference_page
+from gesscale.kubernetes.resource.autoscaler import GROUP, PLURAL, SINGULAR, VERSION
+from gesscale.kubernetes.resource.crd import definition, definition_yaml, reference_page
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
 
 ROOT = Path(__file__).parents[5]
-SCHEMA = definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+DEFINITION = definition()["spec"]
+(DEFINED_VERSION,) = DEFINITION["versions"]
+SCHEMA = DEFINED_VERSION["schema"]["openAPIV3Schema"]
 SPEC, STATUS = SCHEMA["properties"]["spec"], SCHEMA["properties"]["status"]
 
 
@@ -19,6 +22,12 @@ def test_the_file_that_is_applied_is_the_generated_one():
 
 def test_the_page_is_the_generated_one():
     assert (ROOT / "docs/reference/streamautoscaler.md").read_text("utf-8") == reference_page()
+
+
+def test_its_names_are_those_of_the_requests():
+    names = DEFINITION["names"]
+    assert (DEFINITION["group"], DEFINED_VERSION["name"]) == (GROUP, VERSION)
+    assert (names["plural"], names["singular"]) == (PLURAL, SINGULAR)
 
 
 @pytest.mark.parametrize("schema", [SPEC, STATUS], ids=["spec", "status"])
@@ -82,7 +91,7 @@ def test_the_defaults_of_the_definition_are_those_of_the_models():
 
 
 def test_the_columns_name_existing_fields():
-    for column in COLUMNS:
+    for column in DEFINED_VERSION["additionalPrinterColumns"]:
         schema = SCHEMA
         for part in column["jsonPath"].split("[")[0].removeprefix(".").split("."):
             if part == "metadata":
