@@ -77,7 +77,7 @@ class LatencyMap:
         values
             Shape ``(n, n)``, row to column; NaN where missing. A missing direction is taken from the other.
         unit, kind
-            What the values mean; one-way delays are doubled.
+            Unit and direction of the values; one-way delays are doubled.
         asymmetry
             Treatment of pairs whose two directions differ.
 

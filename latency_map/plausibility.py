@@ -10,7 +10,7 @@ median and spread   below 1, the 95th percentile ten times the   nodes of one ro
                     5th, 20 nodes or more                        each other, sites of a continent do not
 median              below 0.005                                  the loopback of one machine takes more
 missing             more than half of the pairs                  fast paths are then missing as often as slow ones
-all equal           three pairs or more                          no two measured paths are alike to the last digit
+all equal           three pairs or more                          no two measured paths are equal to the last digit
 ==================  ===========================================  ================================================
 """
 

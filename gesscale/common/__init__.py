@@ -1,4 +1,4 @@
-"""What the driver, the controller and the latency map share: errors, text, YAML, an HTTP client and a small server.
+"""Shared code of the driver, the controller and the latency map: errors, text, YAML, an HTTP client and server.
 
 Imports no other part of the project. Only `yaml_text` and `http_client` need a package beyond the standard library.
 """

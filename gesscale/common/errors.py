@@ -98,7 +98,7 @@ class GesscaleError(Exception):
     code
         A code of a catalogue, such as ``metrics-timeout``; or all problems at once, at least one, without fields.
     fields
-        What the sentence and the JSON of the error need.
+        Figures and names for the sentence and the JSON of the error.
     """
 
     def __init__(self, code: str | Sequence[Problem], /, **fields: Any) -> None:

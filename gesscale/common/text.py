@@ -1,4 +1,4 @@
-"""Short text for values of any size, for messages."""
+"""Short texts for values of any size, for messages."""
 
 import reprlib
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ _LONGEST_NUMBER_BITS = 1000
 
 
 def format_list(items: Iterable[str]) -> str:
-    """Write the first five items of a listing, and how many follow."""
+    """Format the first five items of a list, and the number of the others."""
     every = list(items)
     more = f", ... {len(every) - _SHOWN} more" if len(every) > _SHOWN else ""
     return ", ".join(every[:_SHOWN]) + more
@@ -22,7 +22,7 @@ def shortened(text: str) -> str:
 
 
 def truncated_repr(value: object) -> str:
-    """Show in at most 60 characters how a value of any size begins; never write out the whole of it first.
+    """Return the beginning of the repr of a value in at most 60 characters, without building all of it.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def truncated_repr(value: object) -> str:
 
 
 class _TruncatedRepr(reprlib.Repr):
-    """Shows a few members of each level, and of long numbers only their size: Python refuses to write these."""
+    """Shows a few members of each level, and only the size of long numbers, which Python refuses to format."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -22,7 +22,5 @@ def _run(call: Callable[[], Result], future: "Future[Result]") -> None:
     except BaseException as error:  # noqa: BLE001 - result() raises it again
         future.set_exception(error)
     finally:
-        del (
-            call,
-            future,
-        )  # the error holds this frame: together they would stay until the garbage collector's full run
+        # The error references this frame: the cycle would stay until a full garbage collection.
+        del call, future

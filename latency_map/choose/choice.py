@@ -49,7 +49,7 @@ class NodeChoice:
 
     @property
     def optimal(self) -> bool:
-        """Whether certainly no set has a smaller NDmax."""
+        """True if certainly no set has a smaller NDmax."""
         return self.gap_ms == 0
 
 

@@ -16,7 +16,7 @@ class CliqueSearch:
 
     #: The set as bits; None if there is none or the search stopped early.
     members: int | None
-    #: Whether the result is certain; False if the search stopped early.
+    #: True if the result is certain, False if the search stopped early.
     complete: bool
     #: Number of visited nodes, once for each branch.
     steps: int

@@ -58,7 +58,7 @@ def rank_by_distance(
         The nodes to rank. A member (the node of the driver may take a replica) is ranked by its delays to the other
         members.
     farthest_first
-        Whether the greatest distance, and of equal ones the greatest mean, comes first.
+        True to rank the greatest distance first, and of equal ones the greatest mean.
 
     Returns
     -------

@@ -37,7 +37,7 @@ class Imported:
     #: Unit and direction of its delays, as the text or the caller states them (unit, kind).
     unit: DelayUnit
     kind: DelayKind
-    #: How the text was interpreted.
+    #: Notes on the interpretation of the text.
     notes: tuple[Problem, ...] = ()
     #: Doubts about the delays.
     warnings: tuple[Problem, ...] = ()

@@ -101,7 +101,7 @@ class RawDelays:
     stated_at: str = ""
     #: Time of the measurement, in seconds since the epoch; None if the file does not state it.
     measured_at_s: float | None = None
-    #: How the reader interpreted the file.
+    #: Notes on the interpretation of the file.
     notes: tuple[Problem, ...] = ()
     #: Doubts about the delays.
     warnings: tuple[Problem, ...] = ()

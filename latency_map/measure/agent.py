@@ -98,7 +98,7 @@ class Rounds:
 
     @property
     def alive(self) -> bool:
-        """Whether rounds complete in time."""
+        """True if rounds complete in time."""
         return self._clock() < self._alive_until_s
 
     def _refresh_peers(self) -> None:

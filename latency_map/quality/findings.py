@@ -25,7 +25,7 @@ class Finding:
     #: Code, and the figures of the worst case.
     problem: Problem
     severity: Severity
-    #: How many of how many, and the things that are counted (count, out_of, counted).
+    #: The number of cases, their possible number, and what is counted (count, out_of, counted).
     count: int
     out_of: int
     counted: str
@@ -46,7 +46,7 @@ class Finding:
 
     @property
     def advice(self) -> str:
-        """What to do about it."""
+        """The remedy in the catalogue."""
         return catalogue()[self.code].action
 
 
@@ -59,7 +59,7 @@ class QualityReport:
     pairs: int
     #: Errors first.
     findings: tuple[Finding, ...]
-    #: Whether decisions can use the survey as it is.
+    #: True if decisions can use the survey without a repair.
     usable: bool
     #: Options of ``repair`` that make it usable; none if it is, or if none would.
     repairs: tuple[str, ...]

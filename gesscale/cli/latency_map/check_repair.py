@@ -89,14 +89,14 @@ def repair_map(
         raise InputError("repair-option-missing")
     repaired = repair(load_survey(file, unit, kind).survey, options)
     report = check(repaired.survey, time.time())
-    left = tuple(finding for finding in report.findings if finding.severity is not Severity.INFO)
+    remaining = tuple(finding for finding in report.findings if finding.severity is not Severity.INFO)
     document = {
         "changes": repaired.changes,
-        "left": _findings_document(left),
+        "remaining": _findings_document(remaining),
         "usable": report.usable,
         "verdict": report.verdict,
     }
-    tables = [_repairs_table(repaired.changes), *_findings_tables(report, left)]
+    tables = [_repairs_table(repaired.changes), *_findings_tables(report, remaining)]
     emit_map(repaired.survey, target, document, output, tables)
 
 
