@@ -99,7 +99,7 @@ def history(tmp_path: Path) -> Iterator[SqliteKnowledge]:
         yield opened
 
 
-def test_evidence_comes_back_whole_newest_first_and_by_operator(store: Store) -> None:
+def test_evidence_is_recalled_newest_first_by_operator(store: Store) -> None:
     store.remember(decision(1, evidence=(reading(1),)))
     store.remember(decision(2, evidence=(reading(2), reading(2.5))))
     store.remember(decision(3, "clean", evidence=(reading(3),)))

@@ -77,7 +77,7 @@ def test_all_resources_are_written_as_they_stand(api, kubeconfig: Path) -> None:
     assert "streams/clean: " in run(kubeconfig).stdout
 
 
-def test_a_resource_that_is_not_there_and_an_api_that_refuses_are_said(api, kubeconfig: Path) -> None:
+def test_a_missing_resource_and_a_forbidden_request_are_errors(api, kubeconfig: Path) -> None:
     api.answers(refusal(404, "NotFound", "no"))
     missing = run(kubeconfig, "nobody").exception
     assert isinstance(missing, InputError)
