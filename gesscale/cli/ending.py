@@ -47,18 +47,16 @@ class RootGroup(TyperGroup):
 
 def _hide_flag_types(command: Any) -> None:
     """Show no type for flags in the help of a command and of those below it: typer prints ``<bool>``."""
-    for param in command.params:
-        if getattr(param, "is_flag", False):
-            param.metavar = ""
-    get_help_option = command.get_help_option
+    get_params = command.get_params
 
-    def help_option(context: Any) -> Any:
-        option = get_help_option(context)
-        if option is not None:
-            option.metavar = ""
-        return option
+    def params_without_flag_types(context: Any) -> Any:
+        params = get_params(context)
+        for param in params:
+            if getattr(param, "is_flag", False):
+                param.metavar = ""
+        return params
 
-    command.get_help_option = help_option
+    command.get_params = params_without_flag_types
     for each in getattr(command, "commands", {}).values():
         _hide_flag_types(each)
 

@@ -39,9 +39,10 @@ def test_every_command_has_a_help_and_a_valid_example():
 
 
 def test_the_help_of_a_flag_shows_no_type(gesscale):
-    _, out, _ = gesscale("run", "--help")
-    assert "--kubernetes" in out
-    assert "<bool>" not in out
+    for words in (("run",), ("testbed", "kubernetes", "up"), ()):
+        _, out, _ = gesscale(*words, "--help")
+        assert "--help" in out
+        assert "<bool>" not in out
 
 
 def test_output_is_always_the_form_and_a_file_goes_to():
