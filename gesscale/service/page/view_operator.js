@@ -54,7 +54,7 @@ function facts(operator, now) {
   const pairs = [
     ["load", figure(now.input_rows_per_s, "rows/s")], ["throughput", figure(now.throughput_rows_per_s, "rows/s")],
     ["capacity (MST)", now.mst ? `${figure(now.mst.mid, "rows/s")} (${figure(now.mst.low)} to ${figure(now.mst.high)})` : "unknown"],
-    ["backlog", figure(now.backlog_rows, "rows")], ["saturated batches", percent(now.saturated_share)], ["time at work", percent(now.busy_share)],
+    ["backlog", figure(now.backlog_rows, "rows")], ["saturated batches", percent(now.saturated_share)], ["time in batches", percent(now.busy_share)],
     ["replicas", `${now.before.length} of ${operator.min_replicas} to ${operator.max_replicas}`], ["NDmax", figure(now.nd_max_ms, "ms")],
     ["nodes", nodesOf(operator, now)],
   ];
