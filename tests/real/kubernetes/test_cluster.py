@@ -196,7 +196,7 @@ def test_an_api_server_and_a_kubelet_that_were_killed_go_on_with_what_there_was(
         cluster.kill_kubelet(node)
     cluster.start_kubelet(node)
     cluster.kill_api_server()
-    with pytest.raises(OSError, match="refused|reset"):
+    with pytest.raises(OSError, match=r"refused|reset"):
         cluster.not_ready()
     cluster.start_api_server()
     create(cluster, namespace, busybox_pod("after", node))
