@@ -164,9 +164,7 @@ def _problem_of(error: Exception) -> Problem:
     return Problem("map-file-unreadable", {"cause": cause_of(error)})
 
 
-def _warning(warning: object) -> Problem:
-    return warning if isinstance(warning, Problem) else Problem("map-warning", {"text": str(warning)})
-
+_SETTING_OF_OPTION = {"--unit": "unit", "--kind": "kind"}
 
 #: Reads a text as a survey; see `latency_map.read_survey`.
 Reader = Callable[..., Imported]
@@ -195,14 +193,15 @@ class TextLatencies(CachedLatencies):
         try:
             imported = reader(unit=self.unit, kind=self.kind, limits=self.bounds().limits)
         except LatencyMapError as error:
-            # The message names options of the command line, which are settings here.
-            message = str(error)
-            for name in ("unit", "kind"):
-                message = message.replace(f"--{name}", f"{self.GROUP}.{name}")
-            if message == str(error):
-                raise
-            raise LatencyMapError("map-setting-needed", cause=message) from error
-        return FoundSurvey(survey=imported.survey, problems=tuple(map(_warning, imported.warnings)))
+            raise LatencyMapError([self._with_settings(problem) for problem in error.problems]) from error
+        return FoundSurvey(survey=imported.survey, problems=imported.warnings)
+
+    def _with_settings(self, problem: Problem) -> Problem:
+        """Name the setting in place of the option of the command line."""
+        option = problem.fields.get("option")
+        if option not in _SETTING_OF_OPTION:
+            return problem
+        return Problem(problem.code, {**problem.fields, "option": f"{self.GROUP}.{_SETTING_OF_OPTION[option]}"})
 
 
 _NAMED = 3
@@ -272,7 +271,7 @@ class AgentLatencies(CachedLatencies):
         bounds = self.bounds()
         gathered = gather_agents(urls, now_s=now_s, timeout_s=self.timeout_s, limits=bounds.limits, nodes=bounds.nodes)
         silent = [f"{url}: {why}" for url, why in gathered.unreachable.items()]
-        problems = [_warning(gathered.skipped)] if gathered.skipped else []
+        problems = [gathered.skipped] if gathered.skipped else []
         if silent:
             fields = {"count": len(silent), "agents": len(urls), "causes": silent[:_NAMED]}
             problems.insert(0, Problem("agents-unreachable", fields))
@@ -321,5 +320,5 @@ class PrometheusLatencies(CachedLatencies):
         )
         bounds = self.bounds()
         gathered = gather_samples(samples, fill_missing=True, now_s=now_s, limits=bounds.limits, nodes=bounds.nodes)
-        problems = (_warning(gathered.skipped),) if gathered.skipped else ()
+        problems = (gathered.skipped,) if gathered.skipped else ()
         return FoundSurvey(survey=gathered.survey, problems=problems)

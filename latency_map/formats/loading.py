@@ -207,15 +207,22 @@ def _resolve_meaning(
     kind: DelayKind | None,
 ) -> tuple[DelayUnit, DelayKind]:
     """Return unit and kind as the file or the caller states them; raise if they differ or are missing."""
-    for code, given, in_file in (("map-unit-conflict", unit, stated[0]), ("map-kind-conflict", kind, stated[1])):
+    for code, option, given, in_file in (
+        ("map-unit-conflict", "--unit", unit, stated[0]),
+        ("map-kind-conflict", "--kind", kind, stated[1]),
+    ):
         if given is not None and in_file is not None and given != in_file:
-            problem = Problem(code, {"stated": in_file.value, "given": given.value})
+            problem = Problem(code, {"stated": in_file.value, "given": given.value, "option": option})
             raise error_of(problem, source=source, place=stated_at)
     unit, kind = unit or stated[0], kind or stated[1]
     if unit is not None and kind is not None:
         return unit, kind
-    missing = [code for code, value in (("map-unit-missing", unit), ("map-kind-missing", kind)) if value is None]
-    raise error_of(*map(Problem, missing), source=source)
+    missing = []
+    if unit is None:
+        missing.append(Problem("map-unit-missing", {"option": "--unit"}))
+    if kind is None:
+        missing.append(Problem("map-kind-missing", {"option": "--kind"}))
+    raise error_of(*missing, source=source)
 
 
 def _to_survey(source: str, raw: RawDelays, unit: DelayUnit, kind: DelayKind) -> tuple[Survey, tuple[Problem, ...]]:
