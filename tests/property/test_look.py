@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from latency_map import Survey
-from latency_map.pictures.node_link import lay_out
+from latency_map.pictures.node_link import compute_layout
 from latency_map.summary import clusters, reading_order, summarise, symmetric_map
 
 delays = st.one_of(st.integers(0, 4).map(float), st.floats(0, 1e9), st.just(math.nan))
@@ -53,7 +53,7 @@ def test_a_summary_counts_every_pair(survey):
 @settings(deadline=None, max_examples=25)
 @given(surveys(max_size=6))
 def test_every_survey_can_be_laid_out(survey):
-    places, boxes = lay_out(symmetric_map(survey))
+    places, boxes = compute_layout(symmetric_map(survey))
     assert np.isfinite(places).all()
     apart = np.abs(places[:, None] - places) - (boxes[:, None] + boxes) / 2
     others = ~np.eye(len(survey), dtype=bool)
