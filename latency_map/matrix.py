@@ -261,7 +261,7 @@ def _matrix(names: Sequence[str], values: ArrayLike) -> Delays:
     try:
         matrix = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise LatencyMapError("map-values-invalid", cause=str(error)) from None
+        raise LatencyMapError("map-matrix-invalid", cause=str(error)) from None
     if matrix.shape != (len(names), len(names)):
         raise LatencyMapError("map-shape-invalid", nodes=len(names), shape=" x ".join(map(str, matrix.shape)))
     return matrix
