@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gesscale.cli.latency_map.options import MapTarget
-from gesscale.cli.output import Output, OutputOption, report_problems, stderr_console, table, warn
-from gesscale.common.errors import Problem
-from gesscale.errors import InputError
+from gesscale.cli.output import Output, OutputOption, stderr_console, table, warn
+from gesscale.errors import GesscaleError, InputError
 from latency_map.kinds import ProbeMethod
 
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
     from latency_map.measure.probes import PairSummary
 
-FAILED = 1
 PANEL = "Create a map"
 
 app = typer.Typer()
@@ -92,8 +90,7 @@ def measure(
     emit_map(survey, map_target, document, output, _row_tables(source, addresses, summaries))
     if survey is None:
         code = "probes-lost-icmp" if used is ProbeMethod.ICMP else "probes-lost"
-        report_problems(Problem(code, {"nodes": len(addresses)}))
-        raise typer.Exit(FAILED)
+        raise GesscaleError(code, nodes=len(addresses))
 
 
 @app.command(
@@ -143,8 +140,7 @@ def gather(
     try:
         gathered = gather_agents(urls, now_s=now_s, timeout_s=timeout, fill_missing=fill, limits=limits_from_options())
     except LatencyMapError as error:  # a failure of the network and not of the input
-        report_problems(*error.problems)
-        raise typer.Exit(FAILED) from None
+        raise GesscaleError(error.problems) from None
     survey, unreachable = gathered.survey, gathered.unreachable
     summary = summarise(survey)
     responded = len(urls) - len(unreachable)
@@ -192,8 +188,7 @@ def _choose_method(method: ProbeMethod) -> ProbeMethod:
     except LatencyMapError as error:  # a missing permission and not an invalid input
         if error.code == "icmp-package-missing":
             raise
-        report_problems(*error.problems)
-        raise typer.Exit(FAILED) from None
+        raise GesscaleError(error.problems) from None
 
 
 def _row_tables(source: str, addresses: "Mapping[str, str]", summaries: "Mapping[str, PairSummary]") -> "list[Table]":
