@@ -1,4 +1,4 @@
-"""The manifests as `kubectl kustomize` renders them, and the tools that judge them."""
+"""The manifests as rendered by `kubectl kustomize`, and the tools that check them."""
 
 import copy
 import functools
@@ -20,7 +20,7 @@ def tool(name):
     """Find a program in the project's cache or the PATH, or skip."""
     folders = [str(ROOT / ".cache"), os.environ["PATH"]]
     if is_built():
-        folders.append(str(build().parent))  # the test bed's own kubectl
+        folders.append(str(build().parent))  # kubectl of the test bed
     found = shutil.which(name, path=os.pathsep.join(folders))
     if found is None:
         pytest.skip(f"needs {name}; ./setup.sh test fetches it")
@@ -64,7 +64,7 @@ def find(objects, kind, name):
 
 
 def pods(objects):
-    """Yield the name and the pod template of everything that makes pods."""
+    """Yield name and pod template of every workload."""
     for each in objects:
         if each["kind"] in {"Deployment", "DaemonSet", "StatefulSet", "Job"}:
             yield each["metadata"]["name"], each["spec"]["template"]

@@ -1,4 +1,4 @@
-"""The script that puts an offline bundle on k3s, with a small bundle of its own."""
+"""The script that installs an offline bundle on k3s, with a small bundle."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""The Helm chart, made of what kustomize renders; `tests/real/test_release.py` renders it with Helm."""
+"""The Helm chart, generated from kustomize; `tests/real/test_release.py` renders it with Helm."""
 
 import copy
 import json
@@ -48,7 +48,7 @@ def test_values_are_those_of_the_base_and_each_has_a_schema(chart, files, render
 
 def test_braces_of_an_object_stay_text(files):
     rules = files["templates/configmap-gesscale-prometheus.yaml"]
-    # {{ $value }} of a rule: Helm writes what stands in quotes
+    # {{ $value }} of a rule: Helm writes the quoted text
     assert '{{ "{{" }} $value {{ "}}" }}' in rules
     own = re.sub(r'\{\{ "(\{\{|\}\})" \}\}', "", rules)
     assert re.findall(r"\{\{.*?\}\}", own) == ["{{- if .Values.monitoring.enabled }}", "{{- end }}"]

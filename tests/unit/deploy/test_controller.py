@@ -1,4 +1,4 @@
-"""The controller's Deployment and what the overlays make of it."""
+"""The controller's Deployment, also in the overlays."""
 
 import pytest
 from typer.main import get_command

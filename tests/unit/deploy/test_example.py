@@ -1,4 +1,4 @@
-"""The example workflow: topics that chain, drivers that can be found, executors that the template lets run."""
+"""The example workflow: chained topics, drivers with the right labels, executors admitted with their template."""
 
 import shlex
 
@@ -71,7 +71,7 @@ def test_spark_has_its_pod_and_the_allowed_ports(objects, look, settings, name):
     words = shlex.split(submit)
     assert words[:2] == ["--properties-file", "/etc/spark/spark.conf"]
     assert words[-1] == "pyspark-shell"
-    # Spark 4 tells executors the address that the driver binds to, not the driver's host.
+    # Spark 4 gives executors the bind address of the driver, not its host.
     assert {"spark.driver.host=$(POD_IP)", "spark.driver.bindAddress=$(POD_IP)"} <= set(words)
     assert "spark.kubernetes.driver.pod.name=$(POD_NAME)" in words
     ports = {port["containerPort"] for port in container["ports"]}

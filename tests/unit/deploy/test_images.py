@@ -1,4 +1,4 @@
-"""What the images are built from, and the entry point by which Spark starts executors."""
+"""Sources of the images, and the entry point by which Spark starts executors."""
 
 import json
 import os
@@ -19,7 +19,7 @@ DIGEST = "sha256:" + "0123456789abcdef" * 4
 
 @pytest.fixture
 def pin(images, tmp_path):
-    """Run pin.py on what buildx is said to have written."""
+    """Run pin.py on metadata in the form of buildx."""
 
     def run(*given):
         files = [tmp_path / f"{number}.json" for number, _ in enumerate(given)]
@@ -32,7 +32,7 @@ def pin(images, tmp_path):
 
 
 def pushed(name, digest=DIGEST):
-    # What buildx 0.12 and later write with --push --metadata-file, without the provenance.
+    # Output of buildx 0.12 and later with --push --metadata-file, without the provenance.
     return {"image.name": name, "containerimage.digest": digest, "buildx.build.ref": "default/default/x"}
 
 
@@ -58,12 +58,14 @@ def test_no_image_runs_as_root(images):
     text = (images / "Dockerfile").read_text()
     for stage in ("agent", "taxi", "controller"):
         (body,) = re.findall(rf"^FROM python AS {stage}\n(.*?)(?=^FROM|\Z)", text, re.MULTILINE | re.DOTALL)
-        assert re.search(r"^USER (?!0)\d+:(?!0)\d+$", body, re.MULTILINE), stage  # a name would not prove it
+        assert re.search(r"^USER (?!0)\d+:(?!0)\d+$", body, re.MULTILINE), (
+            stage
+        )  # a number, since a name proves nothing
 
 
 @pytest.fixture
 def entry(images, tmp_path):
-    """Run the entry point with a java and a spark-submit that only write down what they are given."""
+    """Run the entry point with a java and a spark-submit that record their arguments."""
     for path in (tmp_path / "java", tmp_path / "bin" / "spark-submit"):
         path.parent.mkdir(exist_ok=True)
         path.write_text('#!/bin/bash\nprintf "%s\\n" "${0##*/}" "$@"\n')

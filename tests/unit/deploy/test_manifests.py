@@ -1,4 +1,4 @@
-"""All of deploy/k3s as kubectl renders it: complete, restricted, and of one piece."""
+"""All of deploy/k3s as rendered by kubectl: complete, restricted, consistent."""
 
 import os
 from importlib.metadata import version
@@ -43,7 +43,7 @@ def test_every_container_has_requests_and_a_memory_limit(render, look, folder):
 
 @pytest.mark.parametrize("folder", INSTALLED)
 def test_controller_and_agent_are_limited_to_one_core(render, look, folder):
-    # One core is what one thread of Python can use: less would throttle it in the middle of a step or a measurement.
+    # One thread of Python uses one core: a lower limit would throttle a step or a measurement.
     limits = {
         name: container["resources"]["limits"].get("cpu")
         for name, pod in look.pods(render(folder))
@@ -65,7 +65,7 @@ def test_images_are_never_pulled(render, look, folder):
 def test_services_and_policies_choose_pods_that_exist(render, look, folder):
     objects = render(folder)
     labels = [pod["metadata"]["labels"] for _, pod in look.pods(objects)]
-    labels.append({"spark-role": "executor"})  # made by Spark at run time
+    labels.append({"spark-role": "executor"})  # set by Spark at run time
     for each in objects:
         if each["kind"] == "Service":
             wanted = each["spec"]["selector"]

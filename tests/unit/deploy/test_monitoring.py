@@ -1,4 +1,4 @@
-"""Prometheus' configuration and rules by promtool, and that every figure they name is exported."""
+"""Configuration and rules of Prometheus by promtool, and that every metric they use is exported."""
 
 import json
 import re
@@ -51,7 +51,7 @@ def test_prometheus_takes_the_scrape_configuration(promtool, folder, tmp_path):
     config.write_text((source / "prometheus.yaml").read_text())
     checked = run(promtool, "check", "config", config)
     if "kubernetes_sd_configs not found" in checked.stderr:
-        # Debian builds Prometheus without the discovery in Kubernetes: the rest of the job is judged without it.
+        # Debian's Prometheus lacks the Kubernetes discovery: check the rest of the job without it.
         whole = yaml.safe_load(config.read_text())
         for job in whole["scrape_configs"]:
             job.pop("kubernetes_sd_configs", None)

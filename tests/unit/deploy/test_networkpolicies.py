@@ -1,4 +1,4 @@
-"""Who may reach whom, by the rules of NetworkPolicies as Kubernetes documents them.
+"""Allowed traffic, by the rules of NetworkPolicies as Kubernetes documents them.
 
 tests/real/kubernetes/test_policies.py has the same ways enforced; here nothing but the files is needed.
 """
@@ -16,7 +16,7 @@ NAMED = {"http": 8080, "metrics": 9109, "kafka": 9092}
 
 
 def selects(selector, labels):
-    """Return whether a selector chooses an object of these labels; an empty one chooses all."""
+    """Return whether a selector matches these labels; an empty one matches all."""
     if not selector.get("matchLabels", {}).items() <= labels.items():
         return False
     for each in selector.get("matchExpressions", ()):
@@ -31,7 +31,7 @@ def selects(selector, labels):
 
 
 def names(peer, here, space, labels):
-    """Return whether a rule's peer is this pod; a peer without namespaces is in the policy's own."""
+    """Return whether a rule's peer is this pod; a peer without namespaces is in the policy's namespace."""
     if "ipBlock" in peer:
         return False
     spaces = {"kubernetes.io/metadata.name": space, **(WATCHERS if space == "watchers" else {})}
@@ -44,7 +44,7 @@ def names(peer, here, space, labels):
 
 
 def lets(policies, direction, pod, other, port):
-    """Return whether a pod's policies let it reach the other one, or be reached; without any they do."""
+    """Return whether the policies of a pod allow traffic to or from the other one; without policies they do."""
     (space, labels), side = pod, {"Egress": "to", "Ingress": "from"}[direction]
     mine = [
         policy
@@ -128,7 +128,7 @@ def test_ports_are_those_of_the_code(read, render, look):
 
 
 def test_the_api_servers_port_is_denied_on_local_addresses(read):
-    # Link-local: where clouds keep the credentials of a machine.
+    # Link-local: metadata services of clouds have the credentials of a machine.
     _, api = read("controller/networkpolicy.yaml")
     (rule,) = api["spec"]["egress"]
     blocks = {each["ipBlock"]["cidr"]: set(each["ipBlock"]["except"]) for each in rule["to"]}
@@ -145,7 +145,7 @@ EXAMPLE = {
 
 @pytest.fixture
 def taxi(render, look):
-    """Return whether a pod of the example, or one of the above, reaches another one."""
+    """Return whether a pod of the example, or one of the above, can reach another one."""
     objects = render("example")
     pods = EXAMPLE | {name: ("taxi", pod["metadata"]["labels"]) for name, pod in look.pods(objects)}
     policies = [*of_kind(objects), *of_kind(render("."))]

@@ -1,4 +1,4 @@
-"""Where the API server is: kubeconfig files, and the ServiceAccount of a pod."""
+"""Credentials: kubeconfig files, and the ServiceAccount of a pod."""
 
 import pytest
 import yaml

@@ -1,4 +1,4 @@
-"""Events on a StreamAutoscaler: the same thing again is counted, and nothing that goes wrong is raised."""
+"""Events on a StreamAutoscaler: repetitions are counted, failures are not raised."""
 
 import pytest
 from refusals import logged_codes
@@ -80,7 +80,7 @@ def test_an_expired_event_is_created_again(server, reporter):
 def test_a_failure_is_logged_once_and_never_raised(server, reporter, caplog):
     server.answers(refusal(403, "Forbidden", "no"))
     reporter.after(0)
-    reporter.after(1)  # it was not written, so that it is no repetition
+    reporter.after(1)  # the first was not written, so this is no repetition
     (message,) = caplog.messages
     assert logged_codes(message) == ["event-not-written"]
     server.answers(as_json({}))

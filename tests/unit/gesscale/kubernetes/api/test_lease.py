@@ -1,4 +1,4 @@
-"""One candidate for the Lease, step by step; many of them at once are in tests/property/test_lease.py."""
+"""One candidate for the Lease, step by step; tests/property/test_lease.py has many candidates."""
 
 from datetime import UTC, datetime
 
@@ -15,7 +15,7 @@ AT = datetime(2026, 11, 21, 20, 0, 0, 250_000, tzinfo=UTC)
 
 
 class Store:
-    """A Lease as the API server keeps it, and the fault that the next request meets."""
+    """A Lease in the API server, and the error of the next request."""
 
     def __init__(self, **spec):
         self.version = 1
@@ -24,16 +24,16 @@ class Store:
             self.lease = {"metadata": {"name": "l", "uid": "u1", "resourceVersion": "1"}, "spec": spec}
         self.fault = None
 
-    def _meet_fault(self):
+    def _raise_fault(self):
         if self.fault is not None:
             raise self.fault
 
     def read(self):
-        self._meet_fault()
+        self._raise_fault()
         return self.lease
 
     def create(self, spec):
-        self._meet_fault()
+        self._raise_fault()
         if self.lease is not None:
             raise fault(409, "AlreadyExists")
         self.version += 1
@@ -44,7 +44,7 @@ class Store:
         return self.lease
 
     def replace(self, lease):
-        self._meet_fault()
+        self._raise_fault()
         if self.lease is None:
             raise fault(404, "NotFound")
         if lease["metadata"]["resourceVersion"] != self.lease["metadata"]["resourceVersion"]:

@@ -1,4 +1,4 @@
-"""The rights that deploy/k3s, the docs and the test bed give; tests/real/kubernetes/test_rights.py shows the need."""
+"""Rights granted by deploy/k3s, docs and test bed; tests/real/kubernetes/test_rights.py shows that they are needed."""
 
 import subprocess
 
@@ -70,7 +70,7 @@ def test_the_grant_of_a_map_covers_one_config_map():
 
 
 def test_the_commands_that_grant_a_map_are_quoted(tmp_path):
-    # The user's name is the API server's word; a shell that is given the commands runs kubectl twice and nothing else.
+    # The user name comes from the API server; a shell that runs the commands must run kubectl twice and nothing else.
     stub = tmp_path / "kubectl"
     stub.write_text('#!/bin/sh\nprintf "%s\\n" "$@" -- >> "$OUT"\n')
     stub.chmod(0o755)

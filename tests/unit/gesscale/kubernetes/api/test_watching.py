@@ -54,7 +54,7 @@ class Steps:
 
 @pytest.fixture
 def through(connection):
-    """Run a cache until it has waited so often; every wait is after a fault."""
+    """Run a cache until this number of waits; every wait follows an error."""
 
     def run(waits, keep=labels_of):
         steps = Steps(lambda timing, shown: Cache(connection, PODS, keep, timing=timing, on_change=shown), waits)
@@ -82,7 +82,7 @@ def test_a_list_and_its_changes_make_the_view(server, through):
     )
     steps = through(1)
     assert steps.views[0].objects == {"streams/a": {"x": "9"}, "streams/c": {"x": "3"}}
-    assert watches(server) == ["10", "20"]  # it goes on from the bookmark, and does not list again
+    assert watches(server) == ["10", "20"]  # continues from the bookmark without a new list
     assert len(server.requests_of("list")) == 1
 
 
@@ -91,7 +91,7 @@ def test_a_list_and_its_changes_make_the_view(server, through):
     [
         (refusal(401, "Unauthorized", "no"), [0.5, 1.0, 2.0], "kubernetes-unauthorized"),
         (refusal(403, "Forbidden", "no"), [0.5, 1.0, 2.0], "kubernetes-forbidden"),
-        # what the server asks for, and the jittered wait on top of it, so that not all come back at once
+        # Retry-After plus the jittered wait, so that clients do not retry at once
         (refusal(429, "TooManyRequests", "no", {"Retry-After": "7"}), [7.5, 8.0, 9.0], "kubernetes-throttled"),
         (refusal(500, "InternalError", "no"), [0.5, 1.0, 2.0], "kubernetes-request-failed"),
         (as_text("<html>", 503), [0.5, 1.0, 2.0], "kubernetes-request-failed"),
@@ -130,9 +130,9 @@ def test_a_recovered_server_resets_view_and_backoff(server, through):
     server.answers(boom, boom, stream(bookmark("11")), boom, to="watch")
     steps = through(4)
     assert steps.waits == [0.5, 1.0, 0.5, 1.0]
-    # listed at 1000 s and stale since; the good watch is opened at 1001.5 s, when the server is heard again
+    # listed at 1000 s and stale since; the good watch is opened at 1001.5 s, when the server responds again
     assert [view.stale_since_s for view in steps.views] == [1000.0, 1000.0, 1001.5, 1001.5]
-    # one after the list and one as the third watch is opened; the bookmark is no change
+    # one after the list and one as the third watch is opened; a bookmark is no change
     assert [view.fresh for view in steps.shown] == [True, False, False, True, False, False]
     assert watches(server) == ["10", "10", "10", "11", "11"]
 

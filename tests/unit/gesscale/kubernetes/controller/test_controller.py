@@ -16,12 +16,12 @@ from gesscale.kubernetes.controller.controller import Controller, ControllerOpti
 from gesscale.kubernetes.controller.probes import liveness_failures, readiness_failures
 
 QUICK = ElectionTimes(duration_s=0.8, renew_deadline_s=0.6, renew_every_s=0.1, retry_s=0.05)
-"""On a busy machine a leader of these may lose its Lease for a moment."""
+"""On a busy machine a leader with these times may lose its Lease for a moment."""
 GIVEN_BACK = {
     "metadata": {"name": "gesscale-controller", "uid": "u", "resourceVersion": "1"},
     "spec": {"holderIdentity": "", "leaseTransitions": 0},
 }
-"""A Lease that is taken at once, where one that is made has to wait for a former leader."""
+"""A released Lease is acquired at once; the creator of a Lease would wait for a former leader."""
 NODE_STATUS = {
     "conditions": [{"type": "Ready", "status": "True"}],
     "allocatable": {"cpu": "4", "memory": "4Gi", "pods": "110"},
@@ -38,7 +38,7 @@ EXECUTOR = {
 
 
 class Cluster:
-    """Answers as a cluster with nodes a to c and one executor on a; `store` has the resources, `lease` the Lease."""
+    """A cluster with nodes a to c and one executor on a; `store` has the resources, `lease` the Lease."""
 
     def __init__(self, script):
         self.store, self.lease, self.script, self.lists = FakeApi(), None, script, True

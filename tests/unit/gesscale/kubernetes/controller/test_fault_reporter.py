@@ -13,7 +13,7 @@ FAULT = ResourceFault(reason=FaultReason.SPEC_INVALID, problems=(Problem("wrong"
 
 
 class AtOnce(Executor):
-    """Runs what it is given before it returns."""
+    """Runs a task before it returns."""
 
     def submit(self, function, /, *arguments, **named):
         future = Future()

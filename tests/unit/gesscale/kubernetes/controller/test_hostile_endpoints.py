@@ -84,7 +84,7 @@ def test_fifty_endpoints_that_hang_delay_no_other_workflow(black_hole, httpserve
     )
     workflows = gather(documents).workflows
     assert len(workflows) == HOSTILE + 1
-    # An endpoint that hangs is given up after 27 s, 0.9 of the timeout.
+    # A request to an endpoint that hangs times out after 27 s, 0.9 of the timeout.
     steps, give_up_s = 0, time.monotonic() + 25
     while steps < 4 and time.monotonic() < give_up_s:
         scheduler.advance(workflows, 1)
@@ -94,5 +94,5 @@ def test_fifty_endpoints_that_hang_delay_no_other_workflow(black_hole, httpserve
     for peer in waiting:
         peer.close()
     assert steps == 4
-    assert len(running) == HOSTILE  # they hung all the while: none of them made way
+    assert len(running) == HOSTILE  # all of them were still hanging
     scheduler.wait(30)

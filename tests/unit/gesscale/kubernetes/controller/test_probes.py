@@ -90,7 +90,7 @@ def test_a_follower_is_ready_if_it_has_a_view_of_the_cluster():
 
 @pytest.fixture
 def probed():
-    """A server whose vitals the test sets."""
+    """A server whose health the test sets."""
     seen = [WELL]
     pages = {**probes(lambda: seen[0], lambda: NOW_S), "/metrics": ScalerMetrics("1.2.3").page}
     endpoint = PageServer("127.0.0.1", 0, pages)

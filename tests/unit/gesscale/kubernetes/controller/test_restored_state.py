@@ -52,7 +52,7 @@ def test_an_invalid_reading_is_ignored_with_a_warning(change, caplog):
     sound = MEMORY["readings"][0]
     found = restored(memory={**MEMORY, "readings": [{**sound, **change}, sound, 5]}, history=[CHANGE])
     assert [each.rows_per_s for each in found.known.readings["op"]] == [500.0]
-    assert found.lost == {"op"}  # so it looks on for a while before it scales
+    assert found.lost == {"op"}  # so it pauses before it scales
     (message,) = [record.getMessage() for record in caplog.records]
     assert logged_codes(message) == ["status-memory-invalid"]
     assert message.isprintable()

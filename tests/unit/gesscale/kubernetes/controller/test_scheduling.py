@@ -30,12 +30,12 @@ def orders_in(patches):
 
 
 class Scene:
-    """Operator op, one executor on a; people want it on a and b. It is stepped each minute."""
+    """Operator op, one executor on a; an override places it on a and b. A step each minute."""
 
     def __init__(self, begin=at_once):
         self.api, self.term, self.now_s, self.steady_s = FakeApi(), 1, EPOCH_S, 0.0
         self.world = FakeCluster(pods=[pod("e1", "a"), pod("o1", "c", of="other")])
-        self.api.put(**by_hand("a", "b"), policy={"name": "gesscale"})  # which never asks for an early step
+        self.api.put(**by_hand("a", "b"), policy={"name": "gesscale"})  # never requests an early step
         documents = Documents(self.api, self.api.watched)
         self.metrics, self.reservations = ScalerMetrics("1.0"), Reservations()
         self.scheduler = WorkflowScheduler(
@@ -92,7 +92,7 @@ def test_a_new_workflow_is_stepped_at_once_and_then_once_per_period(scene):
 
 
 def test_a_policy_can_request_an_earlier_step(scene):
-    # gesscale2 asks for three steps in its objective of 60 s; a period is 60 s.
+    # gesscale2 requests three steps in its objective of 60 s; a period is 60 s.
     scene.api.put(override=None, mode="Recommend", policy={"name": "gesscale2"})
     scene.advance()
     for after_s, last_s in ((19.0, 0.0), (1.0, 20.0), (20.0, 40.0)):
@@ -108,7 +108,7 @@ def test_a_changed_spec_is_applied_at_once(scene):
 
 
 def test_a_driver_without_executors_is_stepped_early(scene):
-    # Its map cannot be had, so that no step gives it nodes: it is asked again after 3 s, not after 60.
+    # Its map is missing, so no step places it: the next step is after 3 s, not after 60.
     scene.world.pods = []
     scene.api.put(override=None)
     for after_s, last_s in ((0.0, 0.0), (1.0, 0.0), (2.0, 3.0), (2.0, 3.0), (1.0, 6.0)):
@@ -140,7 +140,7 @@ def test_a_recreated_resource_has_no_knowledge_of_the_former(scene):
     scene.api.put(status={}, **by_hand("a", "b"))
     scene.world.pods = [pod("e1", "a"), pod("e2", "b")]
     scene.advance(1.0)
-    # It is where people want it: nothing is ordered, and nothing is remembered of the former's order.
+    # The placement is that of the override: nothing is ordered, and the former order is forgotten.
     assert scene.ordered is None
     assert not scene.api.status().get("order", {}).get("reason")
 
@@ -208,7 +208,7 @@ def test_leadership_lost_in_mid_step_writes_nothing_even_if_regained():
     scene.scheduler.drop_all()  # does not wait
     scene.term = 2
     scene.advance(1.0)
-    assert scene.scheduler.statuses() == ()  # not before the old step has ended
+    assert scene.scheduler.statuses() == ()  # waits for the end of the old step
     gate.open.set()
     scene.scheduler.wait(SETTLE_S)
     assert scene.api.patches == []

@@ -1,4 +1,4 @@
-"""Many operators want the same node at once: its last room is promised to one of them."""
+"""Many operators need the same node at once: its last room is reserved for one of them."""
 
 import re
 
@@ -14,13 +14,13 @@ NAMES = tuple(f"op-{number:02d}" for number in range(20))
 
 
 class Scene:
-    """Twenty operators, each with an executor on a; people want each of them on b, too, where one CPU is left."""
+    """Twenty operators, each with an executor on a; overrides also place them on b, which has one CPU left."""
 
     def __init__(self, *, workflow=None):
         self.api = FakeApi()
         for name in NAMES:
             self.api.put(name, **by_hand("a", "b"), **({"workflow": workflow} if workflow else {}))
-        # An executor asks for one CPU (tests/kube.py), so the rest of b's two is room for one of twenty.
+        # An executor requests one CPU (tests/kube.py), so b has room for one of twenty.
         other = pod("other", "b", of="other", requests=Room(cpu_m=1000, memory_bytes=MIB, pods=1))
         executors = [pod(f"{name}-e1", "a", of=name) for name in NAMES]
         self.world = FakeCluster(
@@ -69,7 +69,7 @@ def test_it_stays_reserved_until_the_executor_is_bound(workflow):
 def test_a_later_order_of_the_step_fails_for_lack_of_room():
     decisions = Scene(workflow="taxi").step()
     late = [each for each in decisions if each.outcome.status is OutcomeStatus.FAILED]
-    # All twenty were planned on what the cluster was before the first order.
+    # All twenty were planned on the state before the first order.
     assert len(late) == len(NAMES) - 1
     assert re.findall(r"[\d.]+", late[0].outcome.detail.rpartition("node b")[2]) == [
         "1",

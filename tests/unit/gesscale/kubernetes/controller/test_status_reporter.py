@@ -16,8 +16,8 @@ from gesscale.service.metrics import ScalerMetrics
 KEY = ("streams", "op")
 
 
-class Heard:
-    """Takes events."""
+class RecordedEvents:
+    """Records events."""
 
     def __init__(self):
         self.reasons = []
@@ -27,10 +27,10 @@ class Heard:
 
 
 class Scene:
-    """A workflow of op and, where asked for, other; a step orders a and b for each."""
+    """A workflow of op and optionally other; a step orders a and b for each."""
 
     def __init__(self, *names):
-        self.api, self.heard, self.leads = FakeApi(), Heard(), 1
+        self.api, self.heard, self.leads = FakeApi(), RecordedEvents(), 1
         for name in names or ("op",):
             self.api.put(name, **by_hand("a", "b", workflow="w"))
         documents = Documents(self.api, self.api.watched)

@@ -1,4 +1,4 @@
-"""Where the author of a StreamAutoscaler may have the controller connect to."""
+"""Targets of the controller's connections that a StreamAutoscaler may configure."""
 
 from ipaddress import ip_address
 
@@ -73,7 +73,7 @@ def test_pods_and_services_of_the_namespace_are_allowed(host, addresses):
         "::1",
         "0.0.0.0",  # noqa: S104 - an address to refuse
         "10.244.7.7",  # a pod of another namespace
-        "10.244.0.5",  # a pod that has ended: its address may be another's by now
+        "10.244.0.5",  # an ended pod: its address may be in use again
         "192.168.1.10",  # a node
         "8.8.8.8",
         "local.streams.svc",
@@ -117,7 +117,7 @@ def test_an_administrator_can_allow_more(allowed, host, port, addresses):
     [
         ("agents.gesscale:9109", "agents.gesscale", 10250),
         ("10.9.0.0/16:9090", "10.9.0.1", 9091),
-        ("rebound.example.com", "rebound.example.com", 80),  # a name never stands for the machine's own services
+        ("rebound.example.com", "rebound.example.com", 80),  # a name never allows local addresses
         ("prometheus.example.com", "10.9.0.1", 9090),
     ],
 )

@@ -12,7 +12,7 @@ ALIVE = pod("e1", "a")
 
 
 class Scene:
-    """Operator op, one executor on a; people want it on a and b. History 5 min, settling 10 min, both defaults."""
+    """Operator op, one executor on a; an override places it on a and b. History 5 min, settling 10 min, the defaults."""
 
     def __init__(self, *, status=None, **spec):
         self.api, self.world = FakeApi(), FakeCluster(pods=[ALIVE])
@@ -35,7 +35,7 @@ class Scene:
         return tuple(self.api.status().get("order", {}).get("placement", ()))
 
     def remember(self, step):
-        """Write into the status what a controller would."""
+        """Write the memory into the status like a controller."""
         memory = MemoryStatus.of(step.known, "op").document()
         self.api.write_status("op", memory=memory)
         self.api.catch_up()
@@ -73,7 +73,7 @@ def test_a_new_controller_knows_the_pending_change(scene):
 
 
 def test_a_new_controller_knows_a_pending_order_without_memory(scene):
-    scene.step()  # nothing of it reaches the status but the order
+    scene.step()  # only the order reaches the status
     scene.api.catch_up()
     scene.api.put(override=None)
     scene.begin(term=2)

@@ -1,4 +1,4 @@
-"""Statuses are read and written over the newest version there is."""
+"""Statuses are read and written with optimistic locking."""
 
 import pytest
 from kube import SPACE, FakeApi, refused
@@ -26,7 +26,7 @@ def test_an_own_write_is_known_before_the_watch_brings_it(api, documents):
     documents.change_status(OP, lambda _: {"replicas": 2})
     assert api.watched()["streams/op"]["status"] == {"replicas": 1}
     assert documents.newest(OP)["status"] == {"replicas": 2}
-    # The next change begins where the last one ended, without a conflict.
+    # The next change starts from the last one, without a conflict.
     documents.change_status(OP, lambda it: {"desired": it["status"]["replicas"] + 1})
     assert api.status() == {"replicas": 2, "desired": 3}
     assert len(api.patches) == 2

@@ -68,7 +68,7 @@ def test_ineligible_nodes_have_their_reason():
     full = node("b", room=Room(cpu_m=900, memory_bytes=4096 * MIB, pods=110))
     scene.world.nodes = [node("a"), full, node("c", architecture="amd64"), node("d")]
     ineligible = scene.cluster.state().ineligible["op"]
-    # Its executor asks 1 CPU, b has 0.9; a is arm64, and so is all that its image is known to run on.
+    # Its executor requests 1 CPU, b has 0.9; the only known architecture of its image is arm64.
     assert {name: each.reason for name, each in ineligible.items()} == {
         "b": Reason.NO_ROOM,
         "c": Reason.WRONG_ARCHITECTURE,
@@ -80,7 +80,7 @@ def test_room_reserved_for_others_is_taken():
     scene = Scene(pod("e1", "a"))
     scene.world.nodes = [node(name, room=Room(cpu_m=1500, memory_bytes=4096 * MIB, pods=9)) for name in "ab"]
     scene.reservations.reserve((SPACE, "other"), ["b"], Room(cpu_m=1000, pods=1))
-    # 1.5 - 1.0 promised = 0.5 CPU free, 1 is asked.
+    # 1.5 - 1.0 reserved = 0.5 CPU free, 1 is requested.
     assert scene.cluster.state().ineligible["op"]["b"].reason is Reason.NO_ROOM
 
 

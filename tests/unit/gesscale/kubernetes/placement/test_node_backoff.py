@@ -13,9 +13,9 @@ def test_a_node_is_in_backoff_after_the_wait_and_tried_again_after_it():
     assert node_backoff.update([], ["b"], 59.0) == {}
     found = node_backoff.update([], ["b"], 60.0)
     assert set(found) == {"b"}
-    assert set(node_backoff.update([], [], 239.0)) == {"b"}  # not awaited any more; 60 + 180 = 240
+    assert set(node_backoff.update([], [], 239.0)) == {"b"}  # not expected any more; 60 + 180 = 240
     assert node_backoff.update([], [], 240.0) == {}
-    assert node_backoff.update([], ["b"], 241.0) == {}  # it is waited for again
+    assert node_backoff.update([], ["b"], 241.0) == {}  # a new wait
 
 
 def test_the_cause_is_that_of_the_pod_or_of_an_unscheduled_one():

@@ -141,14 +141,14 @@ ALWAYS = {"restartPolicy": "Always"}
         (pod(part()), 0, 0),
         # init containers run one by one before the others: the largest counts where it is larger than their sum
         (pod(part("1"), init=[part("2"), part("500m")]), 2000, 0),
-        # a sidecar stays: 0.5 with the container's 1, and with the later init container's 1.5
+        # a sidecar keeps running: 0.5 with the container's 1, and with the later init container's 1.5
         (pod(part("1"), init=[part("500m", **ALWAYS), part("1500m")]), 2000, 0),
         (pod(part("1"), init=[part("500m", **ALWAYS)]), 1500, 0),
         (pod(part("1"), overhead={"cpu": "250m", "memory": "64Mi"}), 1250, 64),
-        # requests of the whole pod stand for those of its containers, per resource
+        # requests of the whole pod replace those of its containers, per resource
         (pod(part("1", "512Mi"), resources={"requests": {"cpu": "2"}}), 2000, 512),
         (pod(part("1"), resources={"requests": {"cpu": "2"}}, overhead={"cpu": "250m"}), 2250, 0),
-        # a container that is resized in place counts with the larger of what it asks for and what it has
+        # a container that is resized in place counts with the larger of requests and allocation
         (pod(part("1"), status={"containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "3"}}]}), 3000, 0),
         (
             pod(part("2"), status={"containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}),

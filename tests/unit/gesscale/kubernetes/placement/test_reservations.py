@@ -49,7 +49,7 @@ def test_of_two_concurrent_claims_the_second_sees_the_first():
     thread.start()
     with reservations.claim(ONE, ["a"], TAKES) as reserved:
         judging.set()
-        thread.join(0.2)  # it waits for us
+        thread.join(0.2)  # blocked by the first claim
         assert reserved == {}
         assert seen == []
     thread.join(60)

@@ -1,4 +1,4 @@
-"""How many executors of several operators fit on a node together."""
+"""Number of executors of several operators that fit on a node."""
 
 import pytest
 from kube import MIB, node
@@ -18,7 +18,7 @@ def asks(cpu_m):
         (2500, (1000, 2000), {"a": 1}),  # the larger one, and 500 are left
         (1500, (1000, 2000), {"a": 1}),  # only the smaller one
         (500, (1000, 2000), {"a": 0}),
-        (4000, (3000, 2000, 2000), {"a": 1}),  # though the two smaller ones would fit: the promise holds for any
+        (4000, (3000, 2000, 2000), {"a": 1}),  # though the two smaller ones would fit: the count must hold for any
     ],
 )
 def test_what_does_not_fit_together_is_counted(free_m, takes, found):

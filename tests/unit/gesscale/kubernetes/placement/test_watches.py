@@ -1,4 +1,4 @@
-"""When a view is too old for decisions."""
+"""Views that are too old for decisions."""
 
 import pytest
 

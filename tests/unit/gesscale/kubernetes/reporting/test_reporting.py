@@ -127,8 +127,8 @@ def test_the_event_of_an_order_has_load_and_mst():
         (Reason.AT_MAX_REPLICAS, Verdict.MORE, ["ScalingLimited"]),
         (Reason.NO_CANDIDATE_NODE, Verdict.MORE, ["ScalingVetoed"]),
         (Reason.DELAY_EATS_GAIN, Verdict.MORE, ["ScalingVetoed"]),
-        (Reason.LATENCY_MAP_STALE, Verdict.SAME, []),  # nothing was wanted
-        (Reason.AT_MIN_REPLICAS, Verdict.FEWER, []),  # every calm night
+        (Reason.LATENCY_MAP_STALE, Verdict.SAME, []),  # no change desired
+        (Reason.AT_MIN_REPLICAS, Verdict.FEWER, []),  # normal at low load
         (Reason.METRICS_MISSING, Verdict.UNKNOWN, ["MetricsMissing"]),
         (Reason.METRICS_STALE, Verdict.UNKNOWN, ["MetricsMissing"]),
         (Reason.PAUSED, Verdict.MORE, ["Paused"]),

@@ -1,4 +1,4 @@
-"""What of a new status is worth a write: state at once, figures seldom, ages never."""
+"""When a new status is written: states at once, figures at intervals, ages never."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ def test_figures_are_written_after_a_noticeable_change_and_an_interval():
     assert [report_of(old, after(decided(T0_S + s, load=load))).patch for load, s in wait] == [None, None]
     patch = report_of(old, after(decided(T0_S + 60, load=600.0))).patch
     assert patch["load"] == {"inputRowsPerSecond": 600.0, "throughputRowsPerSecond": 600.0}
-    assert patch["lastDecision"] == {"at": "2027-01-15T08:01:00Z"}  # and nothing else of it has changed
+    assert patch["lastDecision"] == {"at": "2027-01-15T08:01:00Z"}  # the only change
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def test_every_problem_is_reported():
     "spec",
     [
         {"latencyMap": {"source": "Prometheus"}, "monitor": {"prometheusUrl": PROMETHEUS}},
-        # a ConfigMap is looked at in every step, so no age is too small for it
+        # a ConfigMap is read in every step, so any age is long enough
         {"latencyMap": {"source": "ConfigMap", "configMap": {"name": "m"}, "maxAge": "1m"}},
         {"monitor": {"period": "1000ms"}},
     ],

@@ -107,7 +107,7 @@ def test_a_model_is_fitted_once_it_is_calibrated(model, expected):
 @pytest.mark.parametrize(
     ("reason", "planned", "ready"),
     [
-        (Reason.RECONFIGURING, Reason.RECONFIGURING, True),  # a change under way is no fault
+        (Reason.RECONFIGURING, Reason.RECONFIGURING, True),  # a pending change is no failure
         (Reason.OVERLOADED, Reason.CHANGE_BUDGET_SPENT, True),  # neither are the changes of others
         (Reason.OVERLOADED, Reason.CLUSTER_UNAVAILABLE, False),
     ],
@@ -166,7 +166,7 @@ def test_the_time_of_transition_moves_with_the_status_only():
     spec = StreamAutoscalerSpec.model_validate({})
     first = conditions_of(findings_of(decision(), spec, NOW), {}, generation=1, now_s=NOW)
     assert {item.last_transition_time_s for item in first} == {NOW}
-    # Another reason, the same status: since then.
+    # Another reason with the same status keeps the time.
     old = {"conditions": [item.document() for item in first]}
     second = conditions_of(
         findings_of(decision(Reason.RECONFIGURING), spec, NOW + 60), old, generation=2, now_s=NOW + 60

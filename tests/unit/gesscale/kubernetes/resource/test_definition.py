@@ -1,4 +1,4 @@
-"""The definition that the API server gets: structural, bounded, described, and with the defaults of the settings."""
+"""The CustomResourceDefinition: structural, bounded, described, with the defaults of the settings."""
 
 from pathlib import Path
 
@@ -38,10 +38,10 @@ def test_it_is_structural_bounded_and_described(schema):
         assert not forbidden & node.keys(), path
         assert kind or node.get("x-kubernetes-int-or-string"), path
         assert "anyOf" not in node or node.get("x-kubernetes-int-or-string"), path
-        # a group is open in JSON Schema: the API server prunes what it does not know
+        # groups are open in JSON Schema: the API server prunes unknown members
         assert not ("properties" in node and "additionalProperties" in node), path
         assert node.get("default", "") is not None, path
-        # the server prices rules by what they may have to look at
+        # the server limits the worst-case cost of rules
         assert kind != "array" or "maxItems" in node, path
         bounded = "maxLength" in node or "enum" in node or node.get("format") == "date-time"
         assert kind != "string" or bounded, path
@@ -100,8 +100,7 @@ def test_the_columns_name_existing_fields():
 
 
 def test_bounds_of_integers_fit_into_64_bits():
-    # It reads them as floats and takes them for signed 64 bit numbers; one that is rounded up beyond makes it refuse
-    # every write to the resource.
+    # It parses them as floats and converts them to int64; one that is rounded up beyond makes it refuse every write.
     bounds = [
         schema[key]
         for _, schema in nodes(SCHEMA)

@@ -82,7 +82,7 @@ CLEAN = {"metadata": {"name": "clean", "namespace": "taxi"}, "spec": {"workflow"
 
 
 def places(value, path=()):
-    """Yield the path of every value within, its own too."""
+    """Yield the path of every value, including the document."""
     yield path
     if isinstance(value, dict | list):
         for key in value if isinstance(value, dict) else range(len(value)):
@@ -151,7 +151,7 @@ def test_several_invalid_values_are_refused_or_ignored():
 @pytest.mark.parametrize("name", ["../etc", "a/b", "A", "a\nb", "a" * 64, ""])
 @pytest.mark.parametrize("key", ["name", "namespace"])
 def test_invalid_names_are_refused(key, name):
-    # They name files of knowledge, and labels of pods.
+    # They become file names and label values.
     metadata = {"name": "near", "namespace": "taxi", key: name}
     with refused("setting-invalid", InputError, place=f"metadata.{key}"):
         read_autoscaler({"metadata": metadata, "spec": {}})

@@ -1,4 +1,4 @@
-"""The status: figures that stay calm, memory that is exact, documents that the definition accepts."""
+"""The status: rounded figures, exact memory, valid documents."""
 
 import json
 

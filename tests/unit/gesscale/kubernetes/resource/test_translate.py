@@ -32,7 +32,7 @@ def test_resources_of_one_namespace_and_name_form_a_workflow():
     assert workflow.upstream("near") == ("clean",)
     near = workflow.operators["near"]
     assert (near.driver_node, near.min_replicas, near.cap) == ("edge1", 2, BatchCap(rows=500))
-    assert workflow.operators["clean"].driver_node == ""  # its driver was not seen
+    assert workflow.operators["clean"].driver_node == ""  # its driver is unknown
 
 
 def test_modes_pauses_and_overrides_become_directives():
