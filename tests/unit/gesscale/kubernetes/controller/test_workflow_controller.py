@@ -12,7 +12,7 @@ ALIVE = pod("e1", "a")
 
 
 class Scene:
-    """Operator op, one executor on a; an override places it on a and b. History 5 min, settling 10 min, the defaults."""
+    """Operator op, one executor on a; an override places it on a and b. Defaults: history 5 min, settling 10 min."""
 
     def __init__(self, *, status=None, **spec):
         self.api, self.world = FakeApi(), FakeCluster(pods=[ALIVE])
