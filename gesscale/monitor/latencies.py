@@ -7,11 +7,11 @@ evidence for the performance model, because the delays may have changed.
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from gesscale.common.errors import Problem, cause_of
 from gesscale.common.http_client import UNRESTRICTED_CLIENT, HttpClient
@@ -41,12 +41,8 @@ _LOG = logging.getLogger(__name__)
 _CLOCKS_AGREE_S = 60.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundSurvey:
-    """A survey that was read, and warnings about it."""
-
-    survey: Survey
-    problems: tuple[Problem, ...] = ()
+#: A survey that was read, and warnings about it.
+FoundSurvey: TypeAlias = tuple[Survey, Sequence[Problem]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,14 +107,15 @@ class CachedLatencies(ABC):
         GesscaleError
             If the map is unsuitable.
         """
-        latencies = found.survey.to_map(self.asymmetry)
+        survey, problems = found
+        latencies = survey.to_map(self.asymmetry)
         self.check(latencies)
         self._map = latencies
-        self._measured_at_s = found.survey.measured_at_s
-        self._problems, self._failures = found.problems, 0
-        for change in found.survey.changes:
+        self._measured_at_s = survey.measured_at_s
+        self._problems, self._failures = tuple(problems), 0
+        for change in survey.changes:
             _LOG.info("latency map: %s", change)
-        self._log(found.problems)
+        self._log(self._problems)
 
     def _refresh(self, now_s: float) -> None:
         try:
@@ -194,7 +191,7 @@ class TextLatencies(CachedLatencies):
             imported = reader(unit=self.unit, kind=self.kind, limits=self.bounds().limits)
         except LatencyMapError as error:
             raise LatencyMapError([self._with_settings(problem) for problem in error.problems]) from error
-        return FoundSurvey(survey=imported.survey, problems=imported.warnings)
+        return imported.survey, imported.warnings
 
     def _with_settings(self, problem: Problem) -> Problem:
         """Name the setting in place of the option of the command line."""
@@ -275,7 +272,7 @@ class AgentLatencies(CachedLatencies):
         if silent:
             fields = {"count": len(silent), "agents": len(urls), "causes": silent[:_NAMED]}
             problems.insert(0, Problem("agents-unreachable", fields))
-        return FoundSurvey(survey=gathered.survey, problems=tuple(problems))
+        return gathered.survey, problems
 
 
 @dataclass(slots=True, kw_only=True)
@@ -320,5 +317,4 @@ class PrometheusLatencies(CachedLatencies):
         )
         bounds = self.bounds()
         gathered = gather_samples(samples, fill_missing=True, now_s=now_s, limits=bounds.limits, nodes=bounds.nodes)
-        problems = (gathered.skipped,) if gathered.skipped else ()
-        return FoundSurvey(survey=gathered.survey, problems=problems)
+        return gathered.survey, [gathered.skipped] if gathered.skipped else []

@@ -98,7 +98,7 @@ class GesscalePolicy(PerOperatorPolicy):
         if reading.saturated_share > self.options.back_pressure_threshold:
             return self._analyze_saturated(concluded, reading, observation)
         if lagging := self._lagging_ancestors(reading.operator, observation, knowledge):
-            return concluded(reason=Reason.DRAINING_BACKLOG, detail=_Details.upstream_lag(lagging))
+            return concluded(reason=Reason.DRAINING_BACKLOG, detail=_upstream_lag(lagging))
         return self._analyze_headroom(concluded, mst, reading, knowledge.latencies)
 
     def _lagging_ancestors(
@@ -130,25 +130,25 @@ class GesscalePolicy(PerOperatorPolicy):
             and other.saturated_share > self.options.back_pressure_threshold
         ]
         if blocking:
-            return concluded(reason=Reason.NOT_ROOT_OF_OVERLOAD, detail=_Details.back_pressure(blocking))
+            return concluded(reason=Reason.NOT_ROOT_OF_OVERLOAD, detail=_back_pressure(blocking))
         drain_s = drain_time_s(reading)
         if drain_s is not None and drain_s <= self.options.recovery_target_s:
-            return concluded(reason=Reason.DRAINING_BACKLOG, detail=_Details.drains_within(reading, drain_s))
-        return concluded(verdict=Verdict.MORE, reason=Reason.OVERLOADED, detail=_Details.saturated(reading))
+            return concluded(reason=Reason.DRAINING_BACKLOG, detail=_drains_within(reading, drain_s))
+        return concluded(verdict=Verdict.MORE, reason=Reason.OVERLOADED, detail=_saturated(reading))
 
     def _analyze_headroom(
         self, concluded: _Concluded, mst: Estimate | None, reading: OperatorReading, latencies: Latencies
     ) -> Analysis:
         if has_backlog(reading):
-            return concluded(reason=Reason.DRAINING_BACKLOG, detail=_Details.draining(reading))
+            return concluded(reason=Reason.DRAINING_BACKLOG, detail=_draining(reading))
         driver_node = self.workflow.operators[reading.operator].driver_node
         if (unknown := unknown_delays(latencies, reading.placement, driver_node)) is not None:
             return concluded(reason=unknown[0], detail=unknown[1])
         if mst is None:
             stale = latencies.map_status.stale
-            return concluded(reason=Reason.MODEL_UNCALIBRATED, detail=_Details.uncalibrated(stale))
+            return concluded(reason=Reason.MODEL_UNCALIBRATED, detail=_uncalibrated(stale))
         headroom = headroom_pct(mst.low, reading.throughput_rows_per_s)
-        detail = _Details.headroom(reading, mst, headroom, self.options.headroom_threshold_pct)
+        detail = _headroom(reading, mst, headroom, self.options.headroom_threshold_pct)
         if headroom >= self.options.headroom_threshold_pct:
             return concluded(verdict=Verdict.FEWER, reason=Reason.UNDERUSED, detail=detail, headroom_pct=headroom)
         return concluded(reason=Reason.WITHIN_TARGET, detail=detail, headroom_pct=headroom)
@@ -168,7 +168,7 @@ class GesscalePolicy(PerOperatorPolicy):
         present_text = str(now)
 
         def comparison(node: str) -> str:
-            return _Details.comparison(grown.sized(rank[node]), present_text)
+            return _comparison(grown.sized(rank[node]), present_text)
 
         lost = (
             *rejected(helpful[1:], self.rejection_reason, comparison),
@@ -177,10 +177,10 @@ class GesscalePolicy(PerOperatorPolicy):
         rejections = (*ranked.rejections, *sorted(lost, key=lambda each: rank[each.node]))
         if not helpful:
             reason = Reason.DELAY_EATS_GAIN if useless else Reason.NO_CANDIDATE_NODE
-            detail = _Details.TOO_FAR if useless else NO_OTHER_NODE
+            detail = _TOO_FAR if useless else NO_OTHER_NODE
             return replace(stay(analysis, cluster, reason, detail), rejections=rejections)
         node, after = helpful[0], self._sized(context, (*present, helpful[0]))
-        choice = _Details.chosen_node(node, after, latency_aware=self.latency_aware)
+        choice = _chosen_node(node, after, latency_aware=self.latency_aware)
         plan = self.changed_plan(context, after.placement, rejections, f"; {choice}")
         return replace(plan, mst=after.mst)
 
@@ -195,15 +195,15 @@ class GesscalePolicy(PerOperatorPolicy):
         too_few = sized[len(enough)] if len(enough) < len(sized) else None
         remaining = enough[-1].placement if enough else present
         rejections = tuple(
-            Rejection(node=node, reason=Reason.FEWER_WOULD_NOT_SUSTAIN, detail=_Details.without_node(too_few, needed))
+            Rejection(node=node, reason=Reason.FEWER_WOULD_NOT_SUSTAIN, detail=_without_node(too_few, needed))
             for node in remaining
             if too_few is not None and node not in too_few.placement
         )
         if not enough:
-            detail = _Details.one_fewer(too_few, needed)
+            detail = _one_fewer(too_few, needed)
             unchanged = stay(analysis, context.cluster, Reason.FEWER_WOULD_NOT_SUSTAIN, detail)
             return replace(unchanged, rejections=rejections)
-        detail = _Details.fewer(needed, enough[-1])
+        detail = _fewer(needed, enough[-1])
         plan = self.changed_plan(context, enough[-1].placement, rejections)
         return replace(plan, detail=detail, mst=enough[-1].mst)
 
@@ -215,62 +215,60 @@ class GesscalePolicy(PerOperatorPolicy):
         return SizedPlacement(nodes, nd, predict(context.analysis.model, nodes, nd, operator, weight))
 
 
-class _Details:
-    """Texts of the decisions of this policy."""
+# Texts of the decisions of this policy.
+_TOO_FAR = "every free node is too far away"
 
-    TOO_FAR = "every free node is too far away"
 
-    @staticmethod
-    def upstream_lag(operators: Sequence[str]) -> str:
-        return f"upstream operators lag: {', '.join(operators)}"
+def _upstream_lag(operators: Sequence[str]) -> str:
+    return f"upstream operators lag: {', '.join(operators)}"
 
-    @staticmethod
-    def back_pressure(consumers: Sequence[str]) -> str:
-        return f"saturated by back pressure of {', '.join(consumers)}"
 
-    @staticmethod
-    def draining(reading: OperatorReading) -> str:
-        return f"draining a backlog of {reading.backlog_rows or 0:.0f} rows"
+def _back_pressure(consumers: Sequence[str]) -> str:
+    return f"saturated by back pressure of {', '.join(consumers)}"
 
-    @staticmethod
-    def drains_within(reading: OperatorReading, drain_s: float) -> str:
-        return f"a backlog of {reading.backlog_rows or 0:.0f} rows drains within {drain_s:.0f} s"
 
-    @staticmethod
-    def saturated(reading: OperatorReading) -> str:
-        offered = "" if reading.input_rows_per_s is None else f", offered {reading.input_rows_per_s:.0f}"
-        return f"saturated at {reading.warm_rows_per_s or reading.throughput_rows_per_s:.0f} rows/s{offered}"
+def _draining(reading: OperatorReading) -> str:
+    return f"draining a backlog of {reading.backlog_rows or 0:.0f} rows"
 
-    @staticmethod
-    def uncalibrated(stale: str) -> str:
-        return "MST unknown: no saturated reading yet" + (f"; not learning: {stale}" if stale else "")
 
-    @staticmethod
-    def headroom(reading: OperatorReading, mst: Estimate, headroom_pct: float, threshold_pct: float) -> str:
-        return (
-            f"throughput {reading.throughput_rows_per_s:.0f} rows/s, MST at least {mst.low:.0f}, "
-            f"headroom {headroom_pct:.0f} %, threshold {threshold_pct:.0f} %"
-        )
+def _drains_within(reading: OperatorReading, drain_s: float) -> str:
+    return f"a backlog of {reading.backlog_rows or 0:.0f} rows drains within {drain_s:.0f} s"
 
-    @staticmethod
-    def comparison(grown: SizedPlacement, present: str) -> str:
-        return f"{grown}; now {present}"
 
-    @staticmethod
-    def chosen_node(node: str, after: SizedPlacement, *, latency_aware: bool) -> str:
-        return f"{'nearest node with a gain' if latency_aware else 'random node'} {node}: {after}"
+def _saturated(reading: OperatorReading) -> str:
+    offered = "" if reading.input_rows_per_s is None else f", offered {reading.input_rows_per_s:.0f}"
+    return f"saturated at {reading.warm_rows_per_s or reading.throughput_rows_per_s:.0f} rows/s{offered}"
 
-    @staticmethod
-    def without_node(too_few: SizedPlacement, needed_rows_per_s: float) -> str:
-        return f"without it: {too_few}; {needed_rows_per_s:.0f} rows/s needed"
 
-    @staticmethod
-    def one_fewer(too_few: SizedPlacement | None, needed_rows_per_s: float) -> str:
-        return f"one replica fewer: {too_few}; {needed_rows_per_s:.0f} rows/s needed"
+def _uncalibrated(stale: str) -> str:
+    return "MST unknown: no saturated reading yet" + (f"; not learning: {stale}" if stale else "")
 
-    @staticmethod
-    def fewer(needed_rows_per_s: float, enough: SizedPlacement) -> str:
-        return f"{needed_rows_per_s:.0f} rows/s needed; {format_replicas(len(enough.placement))}: {enough}"
+
+def _headroom(reading: OperatorReading, mst: Estimate, headroom_pct: float, threshold_pct: float) -> str:
+    return (
+        f"throughput {reading.throughput_rows_per_s:.0f} rows/s, MST at least {mst.low:.0f}, "
+        f"headroom {headroom_pct:.0f} %, threshold {threshold_pct:.0f} %"
+    )
+
+
+def _comparison(grown: SizedPlacement, present: str) -> str:
+    return f"{grown}; now {present}"
+
+
+def _chosen_node(node: str, after: SizedPlacement, *, latency_aware: bool) -> str:
+    return f"{'nearest node with a gain' if latency_aware else 'random node'} {node}: {after}"
+
+
+def _without_node(too_few: SizedPlacement, needed_rows_per_s: float) -> str:
+    return f"without it: {too_few}; {needed_rows_per_s:.0f} rows/s needed"
+
+
+def _one_fewer(too_few: SizedPlacement | None, needed_rows_per_s: float) -> str:
+    return f"one replica fewer: {too_few}; {needed_rows_per_s:.0f} rows/s needed"
+
+
+def _fewer(needed_rows_per_s: float, enough: SizedPlacement) -> str:
+    return f"{needed_rows_per_s:.0f} rows/s needed; {format_replicas(len(enough.placement))}: {enough}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

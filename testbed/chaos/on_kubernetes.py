@@ -21,8 +21,9 @@ from testbed.cluster import processes
 from testbed.cluster.processes import Role
 from testbed.kubernetes.cluster import KubernetesTestBed
 from testbed.live.kubernetes import SPACE, KubernetesApplication, controller_command
+from testbed.live.running import await_metrics
 
-_ENDED_S, _DRIVER_S, _POLL_S = 45.0, 240.0, 0.5
+_ENDED_S = 45.0
 _PROXY_FAULTS = {
     ChaosFault.API_CONFLICT: ProxyFault.CONFLICT,
     ChaosFault.API_GONE: ProxyFault.GONE,
@@ -78,16 +79,7 @@ class KubernetesQuery(ChaosQuery):
         ended = "--for=jsonpath={.status.phase}=Failed"
         self.application.kubectl("wait", ended, f"pod/{self.application.driver_pod}", f"--timeout={_ENDED_S:g}s")
         self._submit_again()
-        deadline_s = time.monotonic() + _DRIVER_S
-        while True:
-            try:
-                self._replicas()
-            except (ClusterError, MetricsUnavailableError) as error:
-                if time.monotonic() > deadline_s:
-                    raise ClusterError("metrics-not-served", timeout_s=_DRIVER_S, cause=str(error)) from error
-                time.sleep(_POLL_S)
-            else:
-                return
+        await_metrics(self._replicas)
 
     def nodes(self) -> tuple[str, ...]:
         """Return the nodes on which an executor's pod runs, sorted."""

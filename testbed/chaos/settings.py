@@ -4,8 +4,6 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
 from gesscale.errors import InputError
 from latency_map import Survey, write_survey
 from testbed.chaos.plan import KUBERNETES_FAULTS, LOCAL_FAULTS, ChaosFault
@@ -97,24 +95,21 @@ class ChaosSettings:
     def write_loop(self, topology: Topology, metrics_url: str, folder: Path) -> None:
         """Write the settings of the loop as a user would."""
         (operator,) = self.scenario.operators
-        loop_settings = {
-            "workflow": {
-                "operators": {
-                    operator.name: {
-                        "driver_node": topology.driver_node,
-                        "metrics_url": metrics_url,
-                        "max_replicas": len(topology.nodes),
-                    }
-                }
-            },
-            "latency_map": {"file": MAP, "max_age": f"{MAP_MAX_AGE_S:g}s"},
-            "monitor": {"period": "2s", "min_period": "2s", "window": "20s", "stale_after": "40s", "timeout": "3s"},
-            "analyze": {"policy": "static"},
-            "plan": {"rescale_timeout": "30s"},
-            "execute": {"mode": "act", "cluster": "local", "options": {"topology": self.topology}},
-            "knowledge": {"file": "knowledge.sqlite"},
-        }
-        (folder / SETTINGS).write_text(yaml.safe_dump(loop_settings, sort_keys=False))
+        loop_settings = (
+            Path(__file__)
+            .with_name("loop.yaml")
+            .read_text()
+            .format(
+                operator=operator.name,
+                driver_node=topology.driver_node,
+                metrics_url=metrics_url,
+                max_replicas=len(topology.nodes),
+                map_file=MAP,
+                max_age_s=MAP_MAX_AGE_S,
+                topology=json.dumps(self.topology),
+            )
+        )
+        (folder / SETTINGS).write_text(loop_settings)
 
 
 def write_map(topology: Topology, measured_at_s: float, folder: Path) -> None:

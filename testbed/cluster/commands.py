@@ -1,16 +1,18 @@
-"""System commands that are run to completion."""
+"""System commands that are run to completion, and requests that are repeated until they succeed."""
 
 import subprocess
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from gesscale.common.errors import Problem
 from gesscale.common.shell import command_line
-from gesscale.errors import ClusterError
+from gesscale.errors import ClusterError, MetricsUnavailableError
 
 TIMEOUT_S = 60.0
 _MAX_OUTPUT_CHARACTERS = 2000
 _FAILED = Problem("command-failed")
+_PAUSE_S = 0.5
 
 
 def run(
@@ -56,3 +58,23 @@ def run(
         fields = {"command": command_line(command), **failure.fields, "cause": cause}
         raise ClusterError(failure.code, **fields) from error
     return done.stdout
+
+
+def retry(request: Callable[[], object], timeout_s: float) -> None:
+    """Repeat a request until it succeeds; raise its last error after the time limit.
+
+    Raises
+    ------
+    ClusterError, MetricsUnavailableError
+        If it does not succeed in time.
+    """
+    deadline_s = time.monotonic() + timeout_s
+    while True:
+        try:
+            request()
+        except (ClusterError, MetricsUnavailableError):
+            if time.monotonic() > deadline_s:
+                raise
+            time.sleep(_PAUSE_S)
+        else:
+            return

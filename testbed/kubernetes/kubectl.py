@@ -1,7 +1,6 @@
 """kubectl as the administrator, and the account of a Spark driver."""
 
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,9 +8,8 @@ import yaml
 
 from gesscale.common.errors import Problem
 from gesscale.common.shell import command_line
-from gesscale.errors import ClusterError
 from gesscale.kubernetes.resource.crd import definition
-from testbed.cluster.commands import run
+from testbed.cluster.commands import retry, run
 from testbed.kubernetes.tools import CONFIG
 
 _SERVED_WITHIN_S = 240.0
@@ -46,16 +44,7 @@ def define_autoscalers(kubectl: Callable[..., str]) -> None:
         If they are not served in time.
     """
     kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=json.dumps(definition()))
-    deadline_s = time.monotonic() + _SERVED_WITHIN_S
-    while True:
-        try:
-            kubectl("get", "streamautoscalers", "--all-namespaces")
-        except ClusterError:
-            if time.monotonic() > deadline_s:
-                raise
-            time.sleep(0.5)
-        else:
-            return
+    retry(lambda: kubectl("get", "streamautoscalers", "--all-namespaces"), _SERVED_WITHIN_S)
 
 
 def create_namespace(kubectl: Callable[..., str], name: str) -> None:

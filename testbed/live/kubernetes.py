@@ -97,36 +97,14 @@ class KubernetesApplication:
         self.kubectl("create", "configmap", "latency-map", f"--from-file=latency.csv={table}")
         name = self.operator.name
         self.kubectl("create", "-f", "-", stdin=driver_account(name, self.driver_pod))
-        self.kubectl("create", "-f", "-", stdin=json.dumps(self.autoscaler()))
+        self.kubectl("create", "-f", "-", stdin=self.autoscaler())
 
-    def autoscaler(self) -> dict[str, Any]:
-        """Return the StreamAutoscaler as a user would write it."""
+    def autoscaler(self) -> str:
+        """Return the StreamAutoscaler as a user would write it (YAML)."""
         scenario = self.scenario
-        return {
-            "apiVersion": "gesscale.dev/v1alpha1",
-            "kind": "StreamAutoscaler",
-            "metadata": {"name": self.operator.name},
-            "spec": {
-                "maxReplicas": scenario.max_replicas,
-                "batchCap": {"rowsPerReplica": scenario.cap_rows},
-                "latencyMap": {
-                    "source": "ConfigMap",
-                    "configMap": {"name": "latency-map", "unit": "ms", "kind": "rtt"},
-                },
-                "monitor": {
-                    "period": f"{scenario.period_s:g}s",
-                    "window": f"{scenario.period_s:g}s",
-                    "staleAfter": f"{4 * scenario.period_s:g}s",
-                },
-                "policy": {
-                    "name": scenario.policy,
-                    "recoveryTarget": f"{3 * scenario.period_s:g}s",
-                    "gesscale2": {"slo": f"{scenario.slo_s:g}s"},
-                },
-                "reconfiguration": {"rescaleTimeout": f"{9 * scenario.period_s:g}s"},
-                "mode": "Act",
-            },
-        }
+        times = {"recovery_s": 3 * scenario.period_s, "rescale_s": 9 * scenario.period_s}
+        template = Path(__file__).with_name("autoscaler.yaml").read_text()
+        return template.format(name=self.operator.name, scenario=scenario, **times)
 
     def override(self, placement: Sequence[str]) -> None:
         """Override the nodes of the executors in the resource, for longer than a run lasts."""

@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from gesscale.monitor.fetch import fetch
 from gesscale.service.local import ServedLoop
 from gesscale.settings import Settings
 from testbed.cluster import privilege
+from testbed.cluster.commands import retry
 from testbed.cluster.processes import Role
 from testbed.cluster.spark import LocalSpark, open_spark
 from testbed.cluster.topology import Topology, read_topology
@@ -163,16 +164,21 @@ def await_query(spark: LocalSpark, metrics_url: str) -> None:
     """
     spark.await_driver(DRIVER_S)
     spark.await_replicas(spark.start_replicas([spark.topology.driver_node]))
-    deadline_s = time.monotonic() + METRICS_S
-    while True:
-        try:
-            fetch(f"{metrics_url}/replicas", timeout_s=2.0, max_bytes=100_000)
-        except MetricsUnavailableError as error:
-            if time.monotonic() > deadline_s:
-                raise ClusterError("metrics-not-served", timeout_s=METRICS_S, cause=str(error)) from error
-            time.sleep(0.5)
-        else:
-            return
+    await_metrics(lambda: fetch(f"{metrics_url}/replicas", timeout_s=2.0, max_bytes=100_000))
+
+
+def await_metrics(read: Callable[[], object]) -> None:
+    """Wait until a driver serves metrics.
+
+    Raises
+    ------
+    ClusterError
+        If they cannot be read in time.
+    """
+    try:
+        retry(read, METRICS_S)
+    except (ClusterError, MetricsUnavailableError) as error:
+        raise ClusterError("metrics-not-served", timeout_s=METRICS_S, cause=str(error)) from error
 
 
 def module_command(module: str, *words: str, options: Mapping[str, object]) -> tuple[str, ...]:

@@ -9,8 +9,7 @@ from rich.console import Console
 
 from testbed.arena.case import METRICS, CaseResult
 from testbed.cluster.topology import read_topology
-from testbed.league.live import LiveRunner
-from testbed.league.runner import run_live
+from testbed.league.runner import LiveRunner, run_live
 from testbed.league.settings import LeagueSettings, league_query
 from testbed.live.nodes import ProgressLog, edge_nodes
 
