@@ -43,6 +43,11 @@ class RootGroup(TyperGroup):
             raise typer.Exit(INTERRUPTED) from error
         except GesscaleError as error:
             raise typer.Exit(_end_at(error, as_json=ctx.meta.get(OUTPUT_KEY) is Output.JSON)) from error
+        except ModuleNotFoundError as error:
+            if (missing := missing_package(error)) is None:
+                raise
+            as_json = ctx.meta.get(OUTPUT_KEY) is Output.JSON
+            raise typer.Exit(_end_at(InputError([missing]), as_json=as_json)) from error
 
 
 def _hide_flag_types(command: Any) -> None:

@@ -25,18 +25,9 @@ _DPI = 150
 
 
 def blank_figure(width_in: float, height_in: float) -> "Figure":
-    """Return an empty figure of a size in inches.
+    """Return an empty figure of a size in inches."""
+    from matplotlib.figure import Figure
 
-    Raises
-    ------
-    LatencyMapError
-        Matplotlib is not installed.
-    """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        command = "install the extra arena of gesscale"
-        raise LatencyMapError("package-missing", package="matplotlib", extra="arena", command=command) from None
     return Figure(figsize=(width_in, height_in))
 
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gesscale.errors import InputError
-from gesscale.extras import how_to_install
 from testbed.arena.report.formatting import short
 
 if TYPE_CHECKING:
@@ -187,13 +185,9 @@ def _column(trajectory: Trajectory, name: str) -> list[float]:
 
 def _drawn(width: int, height: int, fill: Callable[["Figure"], None]) -> Drawing:
     """Return an image of a given size in CSS pixels; the same figure gives the same bytes."""
-    try:
-        from matplotlib import style
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise InputError(
-            "package-missing", package="matplotlib", extra="arena", command=how_to_install("arena")
-        ) from None
+    from matplotlib import style
+    from matplotlib.figure import Figure
+
     stream = io.BytesIO()
     with style.context(Path(__file__).with_name("figures.mplstyle")):
         figure = Figure(figsize=(width / 72, height / 72), layout="constrained")

@@ -13,7 +13,6 @@ import yaml
 
 from gesscale.common.errors import cause_of
 from gesscale.errors import InputError
-from gesscale.extras import how_to_install
 from testbed.arena.case import CaseResult
 from testbed.arena.evaluation.comparison import choose_baseline
 from testbed.arena.evaluation.statistics import RESAMPLES
@@ -198,10 +197,8 @@ def _trajectories(workload: str, trajectories: Mapping[str, CaseResult]) -> tupl
 
 
 def _environment() -> "Environment":
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-    except ImportError:
-        raise InputError("package-missing", package="jinja2", extra="arena", command=how_to_install("arena")) from None
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
     return Environment(
         loader=PackageLoader("testbed.arena.report"),
         autoescape=True,

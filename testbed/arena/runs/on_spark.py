@@ -12,7 +12,6 @@ from typing import IO, Any
 
 from gesscale.common.errors import Problem
 from gesscale.errors import GesscaleError, InputError
-from gesscale.extras import how_to_install
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.runs.running import ONE_THREAD, CaseRunner, attempt_case
@@ -104,13 +103,9 @@ def _context(master: str) -> Iterator[Any]:
     _check_reachable(master)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.update(ONE_THREAD)
-    try:
-        from pyspark import SparkConf, SparkContext
-        from pyspark.java_gateway import launch_gateway
-    except ImportError as error:
-        raise InputError(
-            "package-missing", package="pyspark", extra="spark", command=how_to_install("spark")
-        ) from error
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+
     settings = {**_CONF, "spark.master": master, "spark.app.name": "gesscale arena"}
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     with TemporaryFile() as log, warnings.catch_warnings():

@@ -37,6 +37,7 @@ NEEDS = {
     "testbed league --results live": "spark",
     "testbed chaos --results chaos": "spark",
     "latency-map show map.csv --unit ms --kind rtt --picture map.png": "arena",
+    "latency-map show map.csv --unit ms --kind rtt --heat-map map.png --output json": "arena",
     "latency-map measure --source a --target b=127.0.0.1 --method icmp": "controller",
     "recommend -c settings.yaml --policy daedalus": "arena",
     "recommend -c settings.yaml --policy autrascale": "arena",
@@ -57,8 +58,7 @@ def test_a_command_without_its_package_names_the_extra(tmp_path):
     assert done.returncode == 0, done.stderr
     for (words, extra), (code, complaint) in zip(NEEDS.items(), json.loads(done.stdout), strict=True):
         assert code == 2, (words, complaint)
-        (line,) = (line for line in complaint.splitlines() if line.startswith("error["))
-        # the map's pictures know nothing of gesscale, so they only name the extra
+        (line,) = (line for line in complaint.splitlines() if "package-missing" in line)
         assert how_to_install(extra) in line or extra in line, words
 
 

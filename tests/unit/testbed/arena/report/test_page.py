@@ -1,11 +1,9 @@
-import sys
 from collections import Counter
 from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 from arena_results import POLICIES, WORKLOADS, an_experiment, made_results
-from refusals import refused
 
 from gesscale.errors import InputError
 from testbed.arena.report import figures
@@ -128,13 +126,6 @@ def test_a_report_that_cannot_be_written_is_rejected(experiment, results, tmp_pa
         with pytest.raises(InputError):
             write_report(experiment, given, tmp_path / file, baseline=baseline)
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("library", ["jinja2", "matplotlib"])
-def test_a_missing_library_is_reported_with_its_extra(experiment, results, tmp_path, monkeypatch, library):
-    monkeypatch.setitem(sys.modules, library, None)  # an import raises ImportError
-    with refused("package-missing", package=library, extra="arena"):
-        write_report(experiment, results, tmp_path / "report.html")
 
 
 @pytest.mark.usefixtures("blank")
