@@ -90,7 +90,7 @@ class ControlLoop:
         period_s: float,
         report: Callable[[tuple[Decision, ...]], None],
         *,
-        at_once: bool = False,
+        immediately: bool = False,
         min_period_s: float | None = None,
     ) -> None:
         """Run a step once per period, or earlier if the policy requests it, until the clock stops the loop.
@@ -100,7 +100,7 @@ class ControlLoop:
         min_period_s
             Lower bound of what the policy may request; None ignores its requests.
         """
-        due_s = clock.now_s() + (0.0 if at_once else period_s)
+        due_s = clock.now_s() + (0.0 if immediately else period_s)
         while clock.wait_until(due_s):
             decisions = self.step(clock.now_s())
             report(decisions)

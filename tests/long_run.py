@@ -130,7 +130,7 @@ def long_run(
                 budget=ChangeBudget(max_changing_operators),
             )
             watch.take_over(loop, plant_clock)
-            loop.run(clock, scene.period_s, watch.decided, at_once=True, min_period_s=scene.min_period_s)
+            loop.run(clock, scene.period_s, watch.decided, immediately=True, min_period_s=scene.min_period_s)
         restarted_s = plant_clock.now_s()
         if not faults.active(restarted_s, Fault.RESTART):
             return watch.finished()

@@ -67,7 +67,7 @@ def run_loop(settings: Settings, steps: int, output: Output, listen: str | None,
         mode = "act" if loop.acts else "recommend: set execute.mode to act to apply changes"
         _LOG.info("started policy=%s period_s=%g mode=%s", loop.policy.name, settings.monitor.period_s, mode)
         (served.loop if served else loop).run(
-            clock, settings.monitor.period_s, report, at_once=True, min_period_s=settings.monitor.min_period_s
+            clock, settings.monitor.period_s, report, immediately=True, min_period_s=settings.monitor.min_period_s
         )
     _LOG.info("stopped after %d steps", done)
 

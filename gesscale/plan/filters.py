@@ -28,37 +28,37 @@ def _restored(plan: Plan, analysis: Analysis, cluster: ClusterState, knowledge: 
     if plan.reason is Reason.OVERRIDDEN and plan.change is not None:
         return plan
     live = set(cluster.placements[name])
-    there = live | set(cluster.starting.get(name, ()))
+    present = live | set(cluster.starting.get(name, ()))
     ordered = None if name in knowledge.order_unknown else knowledge.latest(name)
-    were: tuple[str, ...] = ()
+    expected: tuple[str, ...] = ()
     if ordered is not None:
-        were = ordered.placement
-    elif not there and analysis.reading is not None:
-        were = analysis.reading.placement
-    if there and there.issuperset(were):
+        expected = ordered.placement
+    elif not present and analysis.reading is not None:
+        expected = analysis.reading.placement
+    if present and present.issuperset(expected):
         return plan
     free = usable(cluster, sorted(live)).nodes
-    back = [node for node in were if node not in there and node in free]
-    detail = f"the replica on {', '.join(back)} was lost and is restarted"
-    if not there and not back:
-        back = _nearest(were, free, cluster, knowledge)
-        detail = f"no replica is left, and {', '.join(were)} cannot take one; the nearest nodes replace them"
-    if not back:
+    restarted = [node for node in expected if node not in present and node in free]
+    detail = f"the replica on {', '.join(restarted)} was lost and is restarted"
+    if not present and not restarted:
+        restarted = _nearest(expected, free, cluster, knowledge)
+        detail = f"no replica is left, and {', '.join(expected)} cannot take one; the nearest nodes replace them"
+    if not restarted:
         return plan
     return Plan(
         operator=name,
         reason=Reason.REPLICA_LOST,
         detail=detail,
         before=tuple(sorted(live)),
-        placement=tuple(sorted({*live, *back})),
+        placement=tuple(sorted({*live, *restarted})),
         rejections=plan.rejections,
     )
 
 
-def _nearest(were: Sequence[str], free: Sequence[str], cluster: ClusterState, knowledge: Knowledge) -> list[str]:
+def _nearest(lost: Sequence[str], free: Sequence[str], cluster: ClusterState, knowledge: Knowledge) -> list[str]:
     """Return as many free nodes as were lost, the nearest first; any nodes if delays are unknown."""
-    near = additions(knowledge.latencies.map, cluster, were, were[0]).nodes if were else ()
-    return [*near, *(node for node in free if node not in near)][: len(were)]
+    nearest = additions(knowledge.latencies.map, cluster, lost, lost[0]).nodes if lost else ()
+    return [*nearest, *(node for node in free if node not in nearest)][: len(lost)]
 
 
 def block_removal_on_stale_metrics(plans: Mapping[str, Plan], analyses: Mapping[str, Analysis]) -> Mapping[str, Plan]:
@@ -70,7 +70,7 @@ def _without_removal(plan: Plan, analysis: Analysis) -> Plan:
     problem = analysis.reading.problem if analysis.reading is not None else ""
     if not problem or plan.change is None or not plan.change.remove:
         return plan
-    return unchanged(plan, Reason.METRICS_STALE, f"{plan.detail}; but nothing is removed: {problem}")
+    return unchanged(plan, Reason.METRICS_STALE, f"{plan.detail}; no replica is removed: {problem}")
 
 
 def place_first(

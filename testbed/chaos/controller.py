@@ -110,7 +110,7 @@ def control(folder: Path) -> None:
             steps.write("".join(step_line(each) for each in decisions))
             steps.flush()
 
-        loop.run(clock, settings.monitor.period_s, report, at_once=True)
+        loop.run(clock, settings.monitor.period_s, report, immediately=True)
     loop.knowledge.close()
 
 

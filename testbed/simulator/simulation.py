@@ -137,7 +137,7 @@ def simulate(
         scene.period_s,
         observer.decided,
         min_period_s=scene.min_period_s,
-        at_once=scene.min_period_s is not None,  # so that a policy can request a step from the start
+        immediately=scene.min_period_s is not None,  # so that a policy can request a step from the start
     )
     return clock.now_s()
 
