@@ -53,7 +53,7 @@ def check_both_directions(rescales: Sequence[Rescale]) -> PromiseCheck:
     """Check that replicas were both added and removed."""
     up = sum(rescale.growth > 0 for rescale in rescales)
     down = sum(rescale.growth < 0 for rescale in rescales)
-    return PromiseCheck("scaled up and down", up > 0 and down > 0, f"{up} times up, {down} times down")
+    return PromiseCheck("scaled up and down", up > 0 and down > 0, f"{up} up, {down} down")
 
 
 def picks_nodes_at_random(decisions: Sequence[Decision]) -> bool:

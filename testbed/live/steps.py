@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from rich.console import Console
 
 from gesscale.model.decision import Decision, OutcomeStatus, Reason, format_replicas
+from gesscale.model.observation import OperatorReading
 
 #: Characters of a line.
 WIDTH = 100
@@ -49,17 +50,14 @@ def step_line(decision: Decision, head: str) -> str:
     """Return a decision as a line of at most `WIDTH` characters that begins with the given text."""
     reading, plan, outcome = decision.analysis.reading, decision.plan, decision.outcome
     rate = reading.input_rows_per_s if reading else None
-    line = f"{head}{'–' if rate is None else f'{rate:.0f}':>5} rows/s  {_replicas(decision)}"
     if outcome.status in _FAILED:
         text = f"{outcome.status.value}: {outcome.detail}"
     elif decision.acted:
         text = (plan.detail or decision.analysis.detail or plan.reason.value).partition(";")[0]
     else:
-        backlog = reading.backlog_rows if reading else None
-        text = f"backlog {backlog:.0f} rows" if backlog and backlog >= 1 else ""
-        if plan.reason not in _STEADY:
-            text = f"{text}  {plan.reason.value}".strip()
-    return _cut(f"{line}  {text}".rstrip())
+        text = f"{_backlog(reading)}  {plan.reason.value if plan.reason not in _STEADY else ''}".strip()
+    line = f"{head}{'–' if rate is None else f'{rate:.0f}':>5} rows/s  {_replicas(decision)}  {text}".rstrip()
+    return line if len(line) <= WIDTH else _cut(line.replace(" replicas (", " (", 1))
 
 
 def verbose_line(decision: Decision, clock: str, elapsed_s: float) -> str:
@@ -70,6 +68,13 @@ def verbose_line(decision: Decision, clock: str, elapsed_s: float) -> str:
         f"{clock}  {elapsed_s:4.0f} s  {decision.operator:8s}  load {load or 0:5.0f} rows/s"
         f"  MST {f'{mst.mid:5.0f}' if mst else '    –'}  backlog {backlog or 0:6.0f}  {decision.sentence}"
     )
+
+
+def _backlog(reading: OperatorReading | None) -> str:
+    """Return a backlog of more than a second; empty for less."""
+    if reading is None or not reading.backlog_rows or reading.backlog_rows < (reading.input_rows_per_s or 0.0):
+        return ""
+    return f"backlog {reading.backlog_rows:.0f} rows"
 
 
 def _replicas(decision: Decision) -> str:

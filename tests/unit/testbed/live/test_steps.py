@@ -48,6 +48,19 @@ def test_no_line_is_too_long(before):
     assert len(step_line(failed, "07:33  ")) <= WIDTH
 
 
+def test_a_long_line_loses_its_noun_before_its_end():
+    after = ("edge2", "edge3", "edge4", "hub")
+    line = step_line(decision(after=after, detail="1313 rows/s expected, 1 replica sustains 386"), "08:01  ")
+    assert line == "08:01    620 rows/s  1 -> 4 (+edge2 +edge3 +edge4)  1313 rows/s expected, 1 replica sustains 386"
+
+
+def test_only_a_backlog_of_more_than_a_second_is_printed():
+    steady = decision(status=OutcomeStatus.NOTHING_TO_DO, rate=620.0)
+    late = replace(steady.analysis, reading=replace(steady.analysis.reading, backlog_rows=700.0))
+    assert "700" not in step_line(steady, "")
+    assert "700" in step_line(replace(steady, analysis=late), "")
+
+
 def printed(*decisions, verbose=False):
     out = io.StringIO()
     printer = StepPrinter(Console(file=out, soft_wrap=True), T0_S, 240.0, 0.0, verbose=verbose)
