@@ -1,7 +1,6 @@
 """Formats durations, names and exceptions for messages."""
 
-from collections.abc import Collection, Iterable
-from difflib import get_close_matches
+from collections.abc import Iterable
 
 from gesscale.common.text import shortened
 
@@ -22,18 +21,6 @@ def format_duration(seconds: float) -> str:
         if seconds >= 2 * size_s:
             return f"{seconds / size_s:.0f} {unit}"
     return f"{seconds:.0f} s"
-
-
-def suggestion(name: str, known: Collection[str]) -> str:
-    """Suggest the known name that is most like another one, or else list all of them.
-
-    Examples
-    --------
-    >>> suggestion("gescale", ["gesscale", "static"]), suggestion("x", ["gesscale", "static"])
-    ("did you mean 'gesscale'?", 'known here: gesscale, static')
-    """
-    nearest = get_close_matches(name, known, n=1)
-    return f"did you mean {nearest[0]!r}?" if nearest else f"known here: {', '.join(sorted(known))}"
 
 
 def key_path(keys: Iterable[object]) -> str:

@@ -19,11 +19,11 @@ from gesscale.common.errors import Problem
 from gesscale.errors import SettingsError
 from gesscale.extras import how_to_install
 from gesscale.fields import SettingsGroup
-from gesscale.formatting import describe_exception, suggestion
+from gesscale.formatting import describe_exception
 from gesscale.model.workflow import Workflow
 from gesscale.options import PolicyOptions
 from gesscale.ports import Policy
-from gesscale.validation import SETTING_CODES, first_problem, located, problems_of
+from gesscale.validation import SETTING_CODES, first_problem, located, nearest, problems_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +150,7 @@ def import_object(name: str) -> object:
             source=source,
             module=module_name,
             attribute=attribute,
-            suggestion=suggestion(attribute, names),
+            nearest=nearest(attribute, names),
         )
     found: object = known[attribute]
     return found
@@ -249,8 +249,8 @@ def policy_info(name: str) -> PolicyInfo:
 
 
 def unknown_policy(name: str, known: Collection[str]) -> Problem:
-    """Return the problem of a name that no usable policy has: that of its broken package, or a suggestion."""
-    fields = {"policy": name, "suggestion": suggestion(name, known), "form": CUSTOM_FORM}
+    """Return the problem of a name that no usable policy has: that of its broken package, or the nearest names."""
+    fields = {"policy": name, "nearest": nearest(name, known), "form": CUSTOM_FORM}
     return broken_policies().get(name, Problem("policy-unknown", fields))
 
 

@@ -14,7 +14,7 @@ from gesscale.cli.output import Output, OutputOption, emit, stderr_console, tabl
 from gesscale.common import API_VERSION
 from gesscale.common.errors import Problem
 from gesscale.errors import InputError
-from gesscale.formatting import suggestion
+from gesscale.validation import nearest
 from testbed.arena.cli.options import complete_experiment, complete_policies, complete_workload, with_absolute_files
 from testbed.arena.names import Engine
 
@@ -179,7 +179,7 @@ def _variants(experiment: "Experiment", requested: Sequence[str]) -> set[str]:
                 source=source,
                 place="--variants",
                 variant=name,
-                hint=suggestion(name, known),
+                nearest=nearest(name, known),
             )
     return set(requested)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from gesscale.common import API_VERSION
 from gesscale.errors import InputError
-from gesscale.formatting import suggestion
 from gesscale.model.document import as_document
+from gesscale.validation import nearest
 from testbed.arena.case import CaseResult
 from testbed.arena.evaluation.statistics import Interval, MetricComparison, compare, mean_interval
 from testbed.arena.experiments.experiment import Experiment
@@ -158,7 +158,7 @@ def choose_baseline(results: Sequence[CaseResult], requested: str | None, experi
     if not names:
         raise InputError("results-empty")
     if requested is not None and requested not in names:
-        raise InputError("baseline-without-results", baseline=requested, hint=suggestion(requested, names))
+        raise InputError("baseline-without-results", baseline=requested, nearest=nearest(requested, names))
     return requested or names[0]
 
 
@@ -173,7 +173,7 @@ def choose_metrics(results: Sequence[CaseResult], requested: Sequence[str]) -> t
     names = metric_names(results)
     for name in requested:
         if name not in names:
-            raise InputError("metric-without-results", metric=name, hint=suggestion(name, names))
+            raise InputError("metric-without-results", metric=name, nearest=nearest(name, names))
     return tuple(requested) or tuple(name for name in USUAL_METRICS if name in names)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gesscale.errors import InputError
-from gesscale.formatting import suggestion
+from gesscale.validation import nearest
 from testbed.arena.case import CaseResult
 from testbed.arena.evaluation.comparison import ResultGroup, group_results
 from testbed.arena.evaluation.statistics import Interval, geometric_mean_of_ratios, mean_interval
@@ -87,7 +87,7 @@ def standings(
     """
     present = {result.case.policy for result in results}
     if baseline not in present:
-        raise InputError("baseline-without-results", baseline=baseline, hint=suggestion(baseline, present))
+        raise InputError("baseline-without-results", baseline=baseline, nearest=nearest(baseline, present))
     if not any(result.lost or lateness in result.metrics for result in results):
         raise InputError("results-without-metric", metric=lateness)
     groups = group_results(experiment, results)

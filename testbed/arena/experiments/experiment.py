@@ -10,7 +10,7 @@ from gesscale.common.errors import InvalidValueError, cause_of
 from gesscale.common.yaml_text import read_yaml
 from gesscale.errors import InputError
 from gesscale.fields import Duration
-from gesscale.formatting import key_path, suggestion
+from gesscale.formatting import key_path
 from gesscale.settings.problems import setting_problems
 from gesscale.validation import located, nearest
 from testbed.arena.case import Case
@@ -196,7 +196,7 @@ class Experiment(Section):
                 "experiment-variant-unknown",
                 source=f"experiment {self.name}",
                 variant=name,
-                hint=suggestion(name, list(known)),
+                nearest=nearest(name, list(known)),
             )
         if not self.variants.choices:
             return self
@@ -268,7 +268,7 @@ def _read(source: str | Path, extended_by: tuple[Path, ...]) -> Experiment:
         path = BUNDLED / f"{source}.yaml"
     if not path.exists() and path.suffix not in {".yaml", ".yml"}:
         names = sorted(file.stem for file in BUNDLED.glob("*.yaml"))
-        raise InputError("experiment-unknown", experiment=str(source), hint=suggestion(str(source), names))
+        raise InputError("experiment-unknown", experiment=str(source), nearest=nearest(str(source), names))
     origin = f"experiment {path}"
     try:
         document = read_yaml(path, origin)

@@ -9,8 +9,7 @@ from pydantic import ValidationError, model_validator
 from gesscale.common.errors import InputError, InvalidValueError, cause_of
 from gesscale.common.yaml_text import parse_yaml, read_text
 from gesscale.fields import Duration, FilePath, SettingsGroup
-from gesscale.formatting import suggestion
-from gesscale.validation import problems_of
+from gesscale.validation import nearest, problems_of
 from testbed.baselines.rules.model import ALL, Rule, RuleSet, distinct
 
 
@@ -77,7 +76,7 @@ def check_operators(rules: Sequence[Rule], operators: Collection[str]) -> None:
                 "rule-operator-unknown",
                 place=f"rule {rule.name!r}",
                 operator=rule.operator,
-                suggestion=suggestion(rule.operator, operators),
+                nearest=nearest(rule.operator, operators),
             )
 
 
