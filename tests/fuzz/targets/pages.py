@@ -44,13 +44,13 @@ def _url() -> str:
 def _agents(data: bytes, folder: Path) -> None:
     del folder
     _Page.content = data
-    use_survey(AgentLatencies(urls=(_url(),), timeout_s=_TIMEOUT_S).read(NOW_S).survey)
+    use_survey(AgentLatencies(urls=(_url(),), timeout_s=_TIMEOUT_S).read(NOW_S)[0])
 
 
 def _prometheus_latencies(data: bytes, folder: Path) -> None:
     del folder
     _Page.content = data
-    use_survey(PrometheusLatencies(url=_url(), timeout_s=_TIMEOUT_S).read(NOW_S).survey)
+    use_survey(PrometheusLatencies(url=_url(), timeout_s=_TIMEOUT_S).read(NOW_S)[0])
 
 
 def _prometheus_batches(data: bytes, folder: Path) -> None:
