@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from gesscale.errors import ClusterError
 from gesscale.model.decision import FIXED_SLOTS, Analysis, Decision, MapStatus, Outcome, OutcomeStatus, Plan
 from gesscale.model.observation import WorkflowObservation
-from gesscale.plan.change_budget import REPAIRS, ChangeBudget, changing_now, deferred, most_urgent_first
+from gesscale.plan.change_budget import REPAIRS, ChangeBudget, changing_now, defer_change, most_urgent_first
 from gesscale.plan.directives import Directive, apply_directives
 from gesscale.plan.filters import block_removal_on_stale_metrics, place_first, restore_lost
 from gesscale.plan.placement import ineligible_nodes
@@ -131,7 +131,7 @@ class ControlLoop:
         admitted = self.budget.admit(self.budget_key, {*changing, *repairs}, [plan.operator for plan in ranked])
         waiting = [plan for plan in ranked if plan.operator not in admitted]
         busy = {*changing, *repairs, *admitted}
-        return {**plans, **{plan.operator: deferred(plan, busy, self.budget.limit or 0) for plan in waiting}}
+        return {**plans, **{plan.operator: defer_change(plan, busy, self.budget.limit or 0) for plan in waiting}}
 
     def _cluster_state(self) -> ClusterState:
         try:

@@ -15,7 +15,7 @@ from gesscale.cli.output import (
     emit,
     format_estimate,
     format_placement,
-    joined,
+    join_nonempty,
     rate,
     stderr_console,
     table,
@@ -59,7 +59,7 @@ def explain(
     Exit 2: there is no such operator.
     """
     if kubernetes:
-        from gesscale.cli.explain_resource import explained, print_page_hint, read_resources
+        from gesscale.cli.explain_resource import explanation_tables, print_page_hint, read_resources
 
         if knowledge or config:
             conflicting = ("--knowledge", "--config")
@@ -67,7 +67,7 @@ def explain(
         found = read_resources(operator, namespace=namespace, kubeconfig=kubeconfig, context=context)
         if not found:
             stderr_console.print("no StreamAutoscaler found")
-        tables = [each for resource in found for each in explained(resource)]
+        tables = [each for resource in found for each in explanation_tables(resource)]
         emit({"apiVersion": API_VERSION, "streamautoscalers": found}, output, tables)
         print_page_hint()
         return
@@ -125,7 +125,7 @@ def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
 
     analysis, plan, outcome = decision["analysis"], decision["plan"], decision["outcome"]
     reading = analysis["reading"] or {}
-    yield "analysis", joined(f"{analysis['verdict']}, {analysis['reason']}", analysis["detail"])
+    yield "analysis", join_nonempty(f"{analysis['verdict']}, {analysis['reason']}", analysis["detail"])
     yield "input rate (IR)", rate(reading.get("input_rows_per_s"))
     yield "throughput (CT)", rate(reading.get("throughput_rows_per_s"))
     yield "backlog", with_unit(reading.get("backlog_rows"), "rows")
@@ -140,20 +140,23 @@ def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     yield "latency map", MapStatus(**decision.get("latency_map", {})).sentence
     yield "plan", format_placement(plan["placement"], plan["nd_max_ms"])
     yield "MST planned", format_estimate(plan["mst"])
-    yield "outcome", joined(outcome["status"], outcome["detail"])
+    yield "outcome", join_nonempty(outcome["status"], outcome["detail"])
     yield "took", with_unit(outcome["seconds"] or None, "s")
     for cost in plan.get("costs", ()):
         moved = f", {cost['moved']} moved" if cost.get("moved") else ""
         yield f"cost of {format_replicas(cost['replicas'])}{moved}", _cost(cost)
     for lost in plan["rejections"]:
-        yield f"not {lost['node']}", joined(lost["reason"], lost["detail"])
+        yield f"not {lost['node']}", join_nonempty(lost["reason"], lost["detail"])
         if lost.get("others"):
-            yield (f"not {lost['others']} others", joined(lost["reason"], ", ".join(lost.get("other_nodes", ()))))
+            yield (
+                f"not {lost['others']} others",
+                join_nonempty(lost["reason"], ", ".join(lost.get("other_nodes", ()))),
+            )
     listed = {lost["node"] for lost in plan["rejections"]}
     for ineligible in decision.get("ineligible", ()):
         if ineligible["node"] not in listed:
             others = f"; {ineligible['others']} others too" if ineligible.get("others") else ""
-            yield f"ineligible {ineligible['node']}", joined(ineligible["reason"], ineligible["detail"]) + others
+            yield f"ineligible {ineligible['node']}", join_nonempty(ineligible["reason"], ineligible["detail"]) + others
 
 
 def _state(by_node: Mapping[str, Mapping[str, Any]]) -> str:

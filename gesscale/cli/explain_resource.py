@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.table import Table
 
-from gesscale.cli.output import format_estimate, format_placement, joined, rate, stderr_console, table, with_unit
+from gesscale.cli.output import format_estimate, format_placement, join_nonempty, rate, stderr_console, table, with_unit
 from gesscale.errors import InputError
 from gesscale.kubernetes.resource.order import OrderStatus, order_of, past_orders
 from gesscale.kubernetes.resource.parts import format_instant
@@ -63,11 +63,11 @@ def read_resources(
     return tuple(sorted(found, key=lambda each: (each["metadata"]["namespace"], each["metadata"]["name"])))
 
 
-def explained(resource: Mapping[str, Any]) -> Iterator[Table]:
+def explanation_tables(resource: Mapping[str, Any]) -> Iterator[Table]:
     """Yield the tables that explain one resource."""
     status = resource.get("status") or {}
     decision = status.get("lastDecision") or {}
-    decided = joined(decision.get("at", ""), decision.get("message", "no decision yet"))
+    decided = join_nonempty(decision.get("at", ""), decision.get("message", "no decision yet"))
     metadata = resource["metadata"]
     title = f"{metadata['namespace']}/{metadata['name']}: {decided}"
     yield table(title, ("of the status", ""), [row for row in _rows(status, decision) if row[1]])
@@ -82,7 +82,7 @@ def explained(resource: Mapping[str, Any]) -> Iterator[Table]:
 def _rows(status: Mapping[str, Any], decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     load, order, pool = (status.get(key) or {} for key in ("load", "order", "nodePool"))
     advised = status.get("recommendation") or {}
-    yield "analysis", joined(", ".join(filter(None, (decision.get("verdict"), decision.get("reason")))))
+    yield "analysis", join_nonempty(", ".join(filter(None, (decision.get("verdict"), decision.get("reason")))))
     yield "input rate (IR)", rate(load.get("inputRowsPerSecond"))
     yield "throughput (CT)", rate(load.get("throughputRowsPerSecond"))
     yield "backlog", with_unit(load.get("backlogRows"), "rows")
@@ -92,14 +92,14 @@ def _rows(status: Mapping[str, Any], decision: Mapping[str, Any]) -> Iterable[tu
     yield "latency map", _latency_map(status.get("latencyMap") or {})
     yield "recommendation", format_placement(advised.get("placement", ()), advised.get("ndMaxMs"))
     yield "MST recommended", format_estimate(advised.get("mst"))
-    yield "order", joined(order.get("id", ""), ", ".join(order.get("placement", ())))
+    yield "order", join_nonempty(order.get("id", ""), ", ".join(order.get("placement", ())))
     yield "outcome", decision.get("outcome", "")
     yield "candidates", with_unit(pool.get("candidates"), "nodes")
     for lost in pool.get("rejected", ()):
-        yield f"{lost['count']} not usable", joined(lost["reason"], lost.get("message", ""))
+        yield f"{lost['count']} not usable", join_nonempty(lost["reason"], lost.get("message", ""))
     for condition in status.get("conditions", ()):
         state = f"{condition['status']} ({condition['reason']})"
-        yield condition["type"], joined(state, condition.get("message", ""))
+        yield condition["type"], join_nonempty(state, condition.get("message", ""))
 
 
 def _model(model: Mapping[str, Any] | None) -> str:
@@ -113,7 +113,7 @@ def _model(model: Mapping[str, Any] | None) -> str:
 
 def _latency_map(status: Mapping[str, Any]) -> str:
     age_s = status.get("ageSeconds")
-    return joined("" if age_s is None else f"measured {age_s:.0f} s ago", status.get("message", ""))
+    return join_nonempty("" if age_s is None else f"measured {age_s:.0f} s ago", status.get("message", ""))
 
 
 def _order(order: OrderStatus, outcome: str) -> tuple[str, ...]:

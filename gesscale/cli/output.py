@@ -167,15 +167,15 @@ def format_estimate(estimate: Mapping[str, Any] | None) -> str:
     if not estimate:
         return ""
     span = f"{with_unit(estimate['low'], '')} to {with_unit(estimate['high'], '')}"
-    return joined(f"{rate(estimate['mid'])} ({span})", estimate.get("reason", ""))
+    return join_nonempty(f"{rate(estimate['mid'])} ({span})", estimate.get("reason", ""))
 
 
 def format_placement(nodes: Iterable[str], nd_max_ms: float | None) -> str:
     """Format the nodes of a placement and NDmax, if that is known."""
-    return joined(", ".join(nodes), "" if nd_max_ms is None else f"NDmax {nd_max_ms:.4g} ms")
+    return join_nonempty(", ".join(nodes), "" if nd_max_ms is None else f"NDmax {nd_max_ms:.4g} ms")
 
 
-def joined(*parts: str) -> str:
+def join_nonempty(*parts: str) -> str:
     """Join the non-empty parts by colons."""
     return ": ".join(part for part in parts if part)
 

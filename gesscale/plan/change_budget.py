@@ -69,7 +69,7 @@ def most_urgent_first(plans: Iterable[Plan], analyses: Mapping[str, Analysis]) -
     return tuple(sorted(plans, key=urgency))
 
 
-def deferred(plan: Plan, changing: Collection[str], limit: int) -> Plan:
+def defer_change(plan: Plan, changing: Collection[str], limit: int) -> Plan:
     """Return a plan without its change, which waits until other operators have changed."""
     names = f" ({', '.join(sorted(changing))})" if changing else ""
     detail = f"deferred: {limit} operators are changing, the limit{names}; planned: {plan.reason}, {plan.detail}"

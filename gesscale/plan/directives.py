@@ -7,7 +7,7 @@ from gesscale.errors import InputError
 from gesscale.formatting import format_duration
 from gesscale.model.decision import Plan, Reason
 from gesscale.model.workflow import Operator
-from gesscale.plan.placement import additions, shrinking, unchanged, usable
+from gesscale.plan.placement import additions, removal_steps, unchanged, usable
 from gesscale.ports import ClusterState, Knowledge, Latencies
 
 
@@ -139,7 +139,7 @@ def _counted(
         return tuple(sorted((*live, *added))), f"; no usable node for {missing} of them" if missing else ""
     if replicas == len(live):
         return live, ""
-    steps = shrinking(latencies.map, live, operator.driver_node)
+    steps = removal_steps(latencies.map, live, operator.driver_node)
     return next((placement for placement in steps if len(placement) == replicas), tuple(live[:replicas])), ""
 
 

@@ -186,7 +186,7 @@ def removals(delays: LatencyMap | None, placement: Sequence[str], driver_node: s
     return tuple(sorted(ranked, key=lambda node: node == driver_node))
 
 
-def shrinking(delays: LatencyMap | None, placement: Sequence[str], driver_node: str) -> tuple[tuple[str, ...], ...]:
+def removal_steps(delays: LatencyMap | None, placement: Sequence[str], driver_node: str) -> tuple[tuple[str, ...], ...]:
     """Return the placements after repeatedly removing the farthest replica.
 
     Parameters
@@ -208,7 +208,7 @@ def in_random_order(nodes: Iterable[str], seed: int, operator: str, at_s: float)
     return tuple(str(node) for node in rng.permutation(sorted(nodes)))
 
 
-def stay(analysis: Analysis, cluster: ClusterState, reason: Reason | None = None, detail: str = "") -> Plan:
+def keep_placement(analysis: Analysis, cluster: ClusterState, reason: Reason | None = None, detail: str = "") -> Plan:
     """Return a plan without a change."""
     present = present_placement(analysis, cluster)
     is_current = analysis.reading is None or {*analysis.reading.placement} == {*present}

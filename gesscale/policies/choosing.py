@@ -13,11 +13,11 @@ from gesscale.plan.placement import (
     NodeRanking,
     additions,
     in_random_order,
+    keep_placement,
     nd_max_ms,
     present_placement,
     rejected,
-    shrinking,
-    stay,
+    removal_steps,
     unknown_delays,
     usable,
 )
@@ -83,7 +83,7 @@ class ChoosingPolicy(ABC):
         """Return the placements after removing replicas one by one: the farthest first, or in random order."""
         present = context.placement
         if self.latency_aware:
-            return shrinking(context.latencies.map, present, context.operator.driver_node)
+            return removal_steps(context.latencies.map, present, context.operator.driver_node)
         order = self._in_random_order(present, context)
         return tuple(tuple(sorted(order[removed:])) for removed in range(1, len(order)))
 
@@ -131,7 +131,7 @@ class ChoosingPolicy(ABC):
 
     def _plan(self, analysis: Analysis, cluster: ClusterState, latencies: Latencies) -> Plan:
         if analysis.reading is None or analysis.verdict not in {Verdict.MORE, Verdict.FEWER}:
-            return stay(analysis, cluster)
+            return keep_placement(analysis, cluster)
         context = PlanningContext(
             operator=self.workflow.operators[analysis.operator],
             analysis=analysis,
@@ -142,7 +142,7 @@ class ChoosingPolicy(ABC):
         )
         blocked = _blocking_reason(context) or (_map_blocker(context) if self.latency_aware else None)
         if blocked is not None:
-            return stay(analysis, cluster, *blocked)
+            return keep_placement(analysis, cluster, *blocked)
         if analysis.verdict is Verdict.FEWER:
             return self.plan_fewer(context)
         plan = self.plan_more(context)

@@ -26,7 +26,7 @@ from gesscale.analyze.capacity import (
 )
 from gesscale.model.decision import Analysis, Plan, Reason, Rejection, Verdict, format_replicas
 from gesscale.model.observation import OperatorReading, WorkflowObservation
-from gesscale.plan.placement import nd_max_ms, nd_max_with_each_ms, rejected, stay, unknown_delays
+from gesscale.plan.placement import keep_placement, nd_max_ms, nd_max_with_each_ms, rejected, unknown_delays
 from gesscale.policies.choosing import PerOperatorPolicy, PlanningContext
 from gesscale.policies.details import NO_OTHER_NODE
 from gesscale.policies.registry import PolicyInfo
@@ -178,7 +178,7 @@ class GesscalePolicy(PerOperatorPolicy):
         if not helpful:
             reason = Reason.DELAY_EATS_GAIN if useless else Reason.NO_CANDIDATE_NODE
             detail = _TOO_FAR if useless else NO_OTHER_NODE
-            return replace(stay(analysis, cluster, reason, detail), rejections=rejections)
+            return replace(keep_placement(analysis, cluster, reason, detail), rejections=rejections)
         node, after = helpful[0], self._sized(context, (*present, helpful[0]))
         choice = _chosen_node(node, after, latency_aware=self.latency_aware)
         plan = self.changed_plan(context, after.placement, rejections, f"; {choice}")
@@ -201,7 +201,7 @@ class GesscalePolicy(PerOperatorPolicy):
         )
         if not enough:
             detail = _one_fewer(too_few, needed)
-            unchanged = stay(analysis, context.cluster, Reason.FEWER_WOULD_NOT_SUSTAIN, detail)
+            unchanged = keep_placement(analysis, context.cluster, Reason.FEWER_WOULD_NOT_SUSTAIN, detail)
             return replace(unchanged, rejections=rejections)
         detail = _fewer(needed, enough[-1])
         plan = self.changed_plan(context, enough[-1].placement, rejections)

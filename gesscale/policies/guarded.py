@@ -9,7 +9,7 @@ from typing import TypeVar
 from gesscale.common.errors import Problem
 from gesscale.model.decision import Analysis, Plan, Reason, Verdict
 from gesscale.model.observation import WorkflowObservation
-from gesscale.plan.placement import stay
+from gesscale.plan.placement import keep_placement
 from gesscale.ports import ClusterState, Knowledge, Policy
 
 T = TypeVar("T")
@@ -48,11 +48,14 @@ class GuardedPolicy:
     def plan(self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge) -> Mapping[str, Plan]:
         """Plan; if the policy fails, no placement changes."""
         if any(analysis.reason is Reason.POLICY_FAILED for analysis in analyses.values()):
-            return {name: stay(analysis, cluster) for name, analysis in analyses.items()}
+            return {name: keep_placement(analysis, cluster) for name, analysis in analyses.items()}
         found = self._attempt("plan", lambda: self.inner.plan(analyses, cluster, knowledge), {*analyses})
         if not isinstance(found, Problem):
             return found
-        return {name: stay(analysis, cluster, Reason.POLICY_FAILED, str(found)) for name, analysis in analyses.items()}
+        return {
+            name: keep_placement(analysis, cluster, Reason.POLICY_FAILED, str(found))
+            for name, analysis in analyses.items()
+        }
 
     def _attempt(
         self, method: str, call: Callable[[], Mapping[str, T]], operators: set[str]

@@ -9,7 +9,7 @@ from gesscale.model.decision import Analysis, Plan, Reason, Verdict
 from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.model.workflow import Workflow
 from gesscale.options import PolicyOptions
-from gesscale.plan.placement import stay
+from gesscale.plan.placement import keep_placement
 from gesscale.policies.registry import PolicyInfo
 from gesscale.ports import ClusterState, Knowledge
 
@@ -30,7 +30,7 @@ class StaticPolicy:
     def plan(self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge) -> Mapping[str, Plan]:
         """Keep the placement; see `gesscale.ports.Policy`."""
         del knowledge
-        return {name: stay(analysis, cluster) for name, analysis in analyses.items()}
+        return {name: keep_placement(analysis, cluster) for name, analysis in analyses.items()}
 
     def _analyze(self, name: str, observation: WorkflowObservation, knowledge: Knowledge) -> Analysis:
         screened = screen(name, observation, knowledge, self.options.stabilization_window_s)

@@ -9,7 +9,7 @@ from functools import partial
 
 from gesscale.model.decision import Analysis, Plan, Reason, Verdict
 from gesscale.model.observation import OperatorReading, WorkflowObservation
-from gesscale.plan.placement import nd_max_ms, stay
+from gesscale.plan.placement import keep_placement, nd_max_ms
 from gesscale.policies.choosing import PerOperatorPolicy, PlanningContext
 from gesscale.policies.details import NO_OTHER_NODE
 from gesscale.policies.registry import PolicyInfo
@@ -52,7 +52,7 @@ class ThresholdPolicy(PerOperatorPolicy):
         """Add the nearest node, or a random one."""
         ranked = self.candidates(context)
         if not ranked.nodes:
-            stuck = stay(context.analysis, context.cluster, Reason.NO_CANDIDATE_NODE, NO_OTHER_NODE)
+            stuck = keep_placement(context.analysis, context.cluster, Reason.NO_CANDIDATE_NODE, NO_OTHER_NODE)
             return replace(stuck, rejections=ranked.rejections)
         node, *others = ranked.nodes
         placement = tuple(sorted((*context.placement, node)))

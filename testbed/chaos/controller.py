@@ -15,7 +15,7 @@ from gesscale.errors import GesscaleError
 from gesscale.model.decision import Analysis, Decision, Plan, Reason, Verdict
 from gesscale.model.document import decision_document
 from gesscale.model.observation import WorkflowObservation
-from gesscale.plan.placement import nd_max_ms, stay
+from gesscale.plan.placement import keep_placement, nd_max_ms
 from gesscale.policies.guarded import GuardedPolicy
 from gesscale.ports import ClusterState, Knowledge
 from gesscale.settings import load_settings
@@ -62,14 +62,16 @@ class OrderedPlacement:
     ) -> Plan:
         name = analysis.operator
         if cluster.problem or name not in cluster.placements:
-            return stay(analysis, cluster, Reason.CLUSTER_UNAVAILABLE, cluster.problem or "its driver does not run")
+            return keep_placement(
+                analysis, cluster, Reason.CLUSTER_UNAVAILABLE, cluster.problem or "its driver does not run"
+            )
         placement, before = ordered.get(name), cluster.placements[name]
         present = {*before, *cluster.starting.get(name, ())}
         if placement is None or (analysis.reading is None and present):
-            return stay(analysis, cluster)
+            return keep_placement(analysis, cluster)
         stale = knowledge.latencies.map_status.stale
         if stale and set(before) - set(placement):
-            return stay(analysis, cluster, Reason.LATENCY_MAP_STALE, stale)
+            return keep_placement(analysis, cluster, Reason.LATENCY_MAP_STALE, stale)
         delays = knowledge.latencies.map
         return Plan(
             operator=name,

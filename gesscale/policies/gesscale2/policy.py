@@ -14,7 +14,15 @@ from gesscale.model.decision import Analysis, CandidateCost, Plan, Reason, Verdi
 from gesscale.model.observation import Batch, OperatorReading, WorkflowObservation
 from gesscale.model.workflow import Operator, Workflow
 from gesscale.options import PolicyOptions
-from gesscale.plan.placement import nd_max_ms, nearest_first, present_placement, rejected, stay, unknown_delays, usable
+from gesscale.plan.placement import (
+    keep_placement,
+    nd_max_ms,
+    nearest_first,
+    present_placement,
+    rejected,
+    unknown_delays,
+    usable,
+)
 from gesscale.policies.details import no_removal
 from gesscale.policies.gesscale2 import details
 from gesscale.policies.gesscale2.analysis.capacity import predicted_mst, warm_samples
@@ -228,12 +236,12 @@ class Gesscale2Policy:
             unknown = None
             if analysis.reason is Reason.MODEL_UNCALIBRATED:  # without delays no batch is evidence
                 unknown = unknown_delays(knowledge.latencies, present, operator.driver_node)
-            return stay(analysis, cluster, *(unknown or ()))
+            return keep_placement(analysis, cluster, *(unknown or ()))
         if (reason := blocking_reason(reading, present, operator, cluster, knowledge)) is not None:
-            return stay(analysis, cluster, *reason)
+            return keep_placement(analysis, cluster, *reason)
         idle = idle_replicas(present, reading, knowledge.latest(operator.name))
         if idle and reading.saturated_share and reading.replicas >= operator.min_replicas:
-            return plan_without_idle(idle, stay(analysis, cluster), reading)
+            return plan_without_idle(idle, keep_placement(analysis, cluster), reading)
         free = usable(cluster, present)
         memo = parse_memo(Gesscale2Memo, text)
         law = memo.law.law()
@@ -277,7 +285,7 @@ class Gesscale2Policy:
         placement, cost = min(
             by_placement.items(), key=lambda one: (one[1].total, abs(one[1].replicas - len(present)), one[1].moved)
         )
-        unchanged = replace(stay(analysis, cluster, Reason.WITHIN_TARGET), costs=costs)
+        unchanged = replace(keep_placement(analysis, cluster, Reason.WITHIN_TARGET), costs=costs)
         if placement == present:
             detail = f"{analysis.detail}; {details.lowest_cost(self._breakdown(cost))}"
             if analysis.verdict is not Verdict.MORE:

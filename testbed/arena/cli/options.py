@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from gesscale.cli.options import beginning, installed_policies
+from gesscale.cli.options import installed_policies, starting_with
 from gesscale.common.errors import InvalidValueError
 from gesscale.errors import InputError
 from gesscale.validation import located
@@ -49,17 +49,19 @@ def with_absolute_files(names: Sequence[str]) -> list[str]:
 def complete_policies(incomplete: str) -> list[str]:
     """Complete the last of comma-separated policies."""
     before, comma, last = incomplete.rpartition(",")
-    return [f"{before}{comma}{name}" for name in beginning(last, {"all", *PERFECT_FORESIGHT, *installed_policies()})]
+    return [
+        f"{before}{comma}{name}" for name in starting_with(last, {"all", *PERFECT_FORESIGHT, *installed_policies()})
+    ]
 
 
 def complete_workload(incomplete: str) -> list[str]:
     """Complete the name of a workload."""
     from testbed.workloads.catalogue import entries
 
-    return beginning(incomplete, [entry.name for entry in entries()])
+    return starting_with(incomplete, [entry.name for entry in entries()])
 
 
 def complete_experiment(incomplete: str) -> list[str]:
     """Complete the name of a bundled experiment."""
     bundled = (file.name for file in files("testbed.arena.experiments").iterdir())
-    return beginning(incomplete, (name.removesuffix(".yaml") for name in bundled if name.endswith(".yaml")))
+    return starting_with(incomplete, (name.removesuffix(".yaml") for name in bundled if name.endswith(".yaml")))

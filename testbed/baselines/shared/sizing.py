@@ -17,7 +17,7 @@ from gesscale.fields import Duration, SettingsGroup
 from gesscale.model.decision import Analysis, Plan, Reason, Verdict
 from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.model.workflow import Operator, Workflow
-from gesscale.plan.placement import nd_max_ms, stay
+from gesscale.plan.placement import keep_placement, nd_max_ms
 from gesscale.policies.choosing import ChoosingPolicy, PlanningContext
 from gesscale.policies.details import NO_OTHER_NODE, at_maximum, at_minimum
 from gesscale.ports import Knowledge, Policy
@@ -188,13 +188,13 @@ class SizingPolicy(ChoosingPolicy):
         analysis, placement = context.analysis, context.placement
         target = min(analysis.desired_replicas or 0, context.operator.max_replicas)
         if target <= len(placement):
-            return stay(analysis, context.cluster, Reason.WITHIN_TARGET)
+            return keep_placement(analysis, context.cluster, Reason.WITHIN_TARGET)
         while (ranked := self.additions_to(context, placement)).nodes and len(placement) < target:
             placement = tuple(sorted((*placement, ranked.nodes[0])))
         rejections = ranked.rejections + self.rejections_of(ranked.nodes)
         if placement == context.placement:
             detail = f"{analysis.detail}; {NO_OTHER_NODE}"
-            stuck = stay(analysis, context.cluster, Reason.NO_CANDIDATE_NODE, detail)
+            stuck = keep_placement(analysis, context.cluster, Reason.NO_CANDIDATE_NODE, detail)
             return replace(stuck, rejections=rejections)
         missing = target - len(placement)
         remark = f"; no node can take {missing} more" if missing else ""
@@ -206,7 +206,7 @@ class SizingPolicy(ChoosingPolicy):
         target = max(len(present) if analysis.desired_replicas is None else analysis.desired_replicas, 1)
         target = max(target, context.operator.min_replicas)
         if target >= len(present):
-            return stay(analysis, context.cluster, Reason.WITHIN_TARGET)
+            return keep_placement(analysis, context.cluster, Reason.WITHIN_TARGET)
         remaining = self.shrunk_placements(context)[len(present) - target - 1]
         return self.changed_plan(context, remaining, self.rejections_of(remaining))
 

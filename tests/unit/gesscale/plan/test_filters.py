@@ -4,7 +4,7 @@ import pytest
 from edge import reading
 
 from gesscale.model.decision import Analysis, Reason, Verdict
-from gesscale.plan.placement import stay
+from gesscale.plan.placement import keep_placement
 from gesscale.ports import ClusterState
 from perfmodel import Estimate
 
@@ -21,7 +21,7 @@ def stays(seen, live):
         mst=MST,
         nd_max_ms=40.0,
     )
-    return stay(analysis, ClusterState(placements={"op": live}))
+    return keep_placement(analysis, ClusterState(placements={"op": live}))
 
 
 @pytest.mark.parametrize("seen", [("hub", "near"), None])
