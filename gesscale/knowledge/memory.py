@@ -3,11 +3,11 @@
 import math
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from gesscale.errors import InputError, KnowledgeError
+from gesscale.errors import KnowledgeError
 from gesscale.model.decision import Decision
 from gesscale.model.order import Order
 from gesscale.ports import Knowledge
@@ -28,11 +28,6 @@ class KnowledgeLimits:
     models_per_operator: int = 100
     decisions_per_operator: int = 10_000
     orders_per_operator: int = 200
-
-    def __post_init__(self) -> None:
-        for item in fields(self):
-            if getattr(self, item.name) < 1:
-                raise InputError("knowledge-limit-invalid", limit=item.name, got=getattr(self, item.name))
 
 
 def order_of(decision: Decision) -> Order | None:

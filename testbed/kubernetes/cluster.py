@@ -20,8 +20,8 @@ from testbed.kubernetes.control_plane import (
     Api,
     Files,
     ready_nodes,
-    start_api_server,
     start_control_plane,
+    start_part,
     wait_for_accounts,
     wait_until,
 )
@@ -158,7 +158,7 @@ class KubernetesTestBed:
         ClusterError
             If it does not in time.
         """
-        start_api_server(self.topology, program=build(), files=self.files)
+        start_part(self.topology, API_SERVER, program=build(), files=self.files)
         wait_until(
             lambda: self.api.get("/readyz") == "ok",
             what="API server",

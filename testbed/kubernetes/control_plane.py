@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gesscale.common.http_client import UNRESTRICTED_CLIENT, FetchError
+from gesscale.common.yaml_text import read_yaml
 from gesscale.errors import ClusterError
 from testbed.cluster import processes
 from testbed.cluster.commands import run
@@ -185,10 +186,7 @@ def _end_of(log: Path) -> str:
 API_PORT = 443
 API_SERVER = "kube-apiserver"
 START_TIMEOUT_S = 240.0
-#: Time without a heartbeat until a node counts as unreachable; the default of 50 s is too long for tests.
-UNREACHABLE_AFTER_S = 8
 
-_STORE = "http://127.0.0.1:2379"
 _NAMES_READY_PORT = 8181  # of CoreDNS's plugin `ready`
 
 
@@ -204,24 +202,22 @@ def start_control_plane(topology: Topology, kubelets: tuple[str, ...], *, progra
     url = f"https://{address}:{API_PORT}"
     tokens = write_tokens(files, kubelets)
     write_signing_key(files)
-    _start(topology, files, program, "etcd", ("--data-dir", str(files.directory / "etcd")))
-    start_api_server(topology, program=program, files=files)
+    start_part(topology, "etcd", program=program, files=files)
+    start_part(topology, API_SERVER, program=program, files=files)
     api = Api(url=url, authority=files.authority, token=tokens[ADMIN])
     wait_until(
         lambda: files.authority.exists() and api.get("/readyz") == "ok",
         what="API server",
         timeout_s=START_TIMEOUT_S,
-        log=files.log("kube-apiserver"),
+        log=files.log(API_SERVER),
     )
     admin = str(write_kubeconfig(files, ADMIN, url=url, token=tokens[ADMIN]))
     for kubelet in kubelets:
         write_kubeconfig(files, kubelet, url=url, token=tokens[kubelet])
-    common = ("--kubeconfig", admin, "--leader-elect=false", "--bind-address=127.0.0.1")
-    _start(topology, files, program, "kube-scheduler", common)
-    _start(topology, files, program, "kube-controller-manager", (*common, *_controller_flags(topology, files)))
-    corefile = files.directory / "Corefile"
-    corefile.write_text((CONFIG / "Corefile").read_text().replace("KUBECONFIG", admin), encoding="utf-8")
-    _start(topology, files, program, "coredns", ("-conf", str(corefile)))
+    corefile = (CONFIG / "Corefile").read_text().replace("KUBECONFIG", admin)
+    (files.directory / "Corefile").write_text(corefile, encoding="utf-8")
+    for part in ("kube-scheduler", "kube-controller-manager", "coredns"):
+        start_part(topology, part, program=program, files=files)
     wait_until(
         lambda: _answers(f"http://{address}:{_NAMES_READY_PORT}/ready"),
         what="CoreDNS",
@@ -229,12 +225,6 @@ def start_control_plane(topology: Topology, kubelets: tuple[str, ...], *, progra
         log=files.log("coredns"),
     )
     return api
-
-
-def start_api_server(topology: Topology, *, program: Path, files: Files) -> None:
-    """Start the API server, for the first time or again; its state is in etcd."""
-    address = PodNetwork(topology=topology).address(topology.driver.host)
-    _start(topology, files, program, API_SERVER, _api_server_flags(files, address))
 
 
 def wait_for_accounts(api: Api, files: Files) -> None:
@@ -256,9 +246,19 @@ def wait_for_accounts(api: Api, files: Files) -> None:
     )
 
 
-def _start(topology: Topology, files: Files, program: Path, part: str, flags: tuple[str, ...]) -> None:
-    directory = str(state_directory(topology.name))
-    node = topology.driver_node
+def start_part(topology: Topology, part: str, *, program: Path, files: Files) -> None:
+    """Start a part of the control plane, for the first time or again."""
+    directory, node, network = str(state_directory(topology.name)), topology.driver_node, PodNetwork(topology=topology)
+    values = {
+        "files": files,
+        "admin": files.kubeconfig(ADMIN),
+        "config": CONFIG,
+        "address": network.address(topology.driver.host),
+        "port": API_PORT,
+        "services": SERVICES,
+        "pods": network.whole,
+    }
+    flags = [flag.format(**values) for flag in read_yaml(CONFIG / "flags.yaml")[part]]
     processes.start(
         inside(topology.name, node, (str(program), part, *flags)),
         Mark(cluster=directory, role=Role.CONTROL_PLANE, node=node, operator=part),
@@ -273,28 +273,3 @@ def _answers(url: str) -> bool:
     except FetchError as error:
         raise OSError(str(error)) from error
     return True
-
-
-def _api_server_flags(files: Files, address: str) -> tuple[str, ...]:
-    return (
-        *("--etcd-servers", _STORE, "--bind-address=0.0.0.0", f"--secure-port={API_PORT}"),
-        *("--advertise-address", address, "--external-hostname", address),
-        *("--cert-dir", str(files.certificates), "--service-cluster-ip-range", str(SERVICES)),
-        *("--token-auth-file", str(files.tokens), "--authorization-mode=Node,RBAC"),
-        "--enable-admission-plugins=NodeRestriction",
-        *("--service-account-issuer", "https://kubernetes.default.svc.cluster.local"),
-        *("--service-account-key-file", str(files.public_key)),
-        *("--service-account-signing-key-file", str(files.signing_key)),
-        *("--audit-policy-file", str(CONFIG / "audit.yaml"), "--audit-log-path", str(files.audit_log)),
-        "--kubelet-preferred-address-types=InternalIP",
-        *("--allow-privileged", "--profiling=false"),
-    )
-
-
-def _controller_flags(topology: Topology, files: Files) -> tuple[str, ...]:
-    return (
-        *("--service-account-private-key-file", str(files.signing_key)),
-        *("--root-ca-file", str(files.authority), "--cluster-cidr", PodNetwork(topology=topology).whole),
-        *("--node-monitor-period=1s", f"--node-monitor-grace-period={UNREACHABLE_AFTER_S}s"),
-        "--profiling=false",
-    )

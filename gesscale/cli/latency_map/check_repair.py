@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 PANEL = "Inspect and repair a map"
 
+_FINDING_FIGURES = ("severity", "count", "out_of", "counted", "share_ratio", "nodes", "rtt_ms", "advice")
+
 app = typer.Typer()
 
 
@@ -127,16 +129,6 @@ def _findings_tables(report: "QualityReport", findings: "tuple[Finding, ...]") -
 
 def _findings_document(findings: "tuple[Finding, ...]") -> list[dict[str, object]]:
     return [
-        {
-            **finding.problem.as_json(),
-            "severity": finding.severity,
-            "count": finding.count,
-            "out_of": finding.out_of,
-            "counted": finding.counted,
-            "share_ratio": finding.share_ratio,
-            "nodes": finding.nodes,
-            "rtt_ms": finding.rtt_ms,
-            "advice": finding.advice,
-        }
+        {**finding.problem.as_json(), **{name: getattr(finding, name) for name in _FINDING_FIGURES}}
         for finding in findings
     ]

@@ -28,7 +28,6 @@ from typing import Any
 from uuid import uuid4
 
 from gesscale.common.errors import Problem
-from gesscale.errors import InputError
 from gesscale.kubernetes.api.connection import Connection, Object
 from gesscale.kubernetes.api.errors import ApiError
 from gesscale.kubernetes.api.resources import LEASES
@@ -38,13 +37,7 @@ LEASE_NAME = "gesscale-controller"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElectionTimes:
-    """The times of an election, seconds.
-
-    Raises
-    ------
-    InputError
-        They are not in this order, so that two controllers could lead at once.
-    """
+    """The times of an election, seconds; each must be longer than the next, so that no two controllers lead at once."""
 
     #: How long a lease is valid after a change of it was observed.
     duration_s: float = 15.0
@@ -54,16 +47,6 @@ class ElectionTimes:
     renew_every_s: float = 4.0
     #: How often a candidate tries, and a leader after an error.
     retry_s: float = 2.0
-
-    def __post_init__(self) -> None:
-        if not self.duration_s > self.renew_deadline_s > self.renew_every_s >= self.retry_s > 0:
-            raise InputError(
-                "lease-times-invalid",
-                duration_s=self.duration_s,
-                renew_deadline_s=self.renew_deadline_s,
-                renew_every_s=self.renew_every_s,
-                retry_s=self.retry_s,
-            )
 
 
 @dataclass(frozen=True, slots=True)
