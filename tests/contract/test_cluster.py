@@ -1,4 +1,4 @@
-"""The promises of a cluster, by the adapters that need nothing real; the others are in ``tests/real``."""
+"""The contract of a cluster, for adapters without external programs; the others are in ``tests/real``."""
 
 import pytest
 from cluster_contract import ClusterContract, Site

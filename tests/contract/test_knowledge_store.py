@@ -1,4 +1,4 @@
-"""What every KnowledgeStore promises, over all of them."""
+"""The contract of a knowledge store."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace

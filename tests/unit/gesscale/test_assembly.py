@@ -1,4 +1,4 @@
-"""What the settings become: which adapters, with which figures, and what is refused before anything runs."""
+"""Building a loop from settings: adapters, their figures, and rejected settings."""
 
 import pytest
 from edge import FakeCluster, delays

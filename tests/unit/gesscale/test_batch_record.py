@@ -1,4 +1,4 @@
-"""The table of docs/reference/spark_metrics.md is that of the batch record."""
+"""The batch record, and the table of docs/reference/spark_metrics.md that is generated from it."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Tables: each row with the line that it stands on, and what is wrong with its line and column."""
+"""CSV tables: rows with their lines, and errors with line and column."""
 
 from pathlib import Path
 

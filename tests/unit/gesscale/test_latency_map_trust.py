@@ -1,4 +1,4 @@
-"""What a missing or stale latency map lets the policies do: add by an old one, never remove by it."""
+"""Policies with a missing or stale latency map: a stale map adds replicas but removes none."""
 
 import pytest
 from edge import NODES, known, latencies, observe, reading, workflow

@@ -1,4 +1,4 @@
-"""One step of the loop over fakes: every operator gets a decision, whatever happens."""
+"""Steps of the loop over fakes: every operator gets a decision."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A recorded run fed to policies: the one that ran live decides the same, another one its own way."""
+"""Replay of a recorded run by the live policy and by another one."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What holds for every command: its help, its example, its options; and the command line as a whole."""
+"""Rules for every command: help, example and options; and the command line as a whole."""
 
 import shlex
 import sys

@@ -1,4 +1,4 @@
-"""``gesscale run --kubernetes`` as a user types it, where it cannot begin."""
+"""``gesscale run --kubernetes`` with wrong options."""
 
 import pytest
 from refusals import codes

@@ -1,4 +1,4 @@
-"""What `gesscale explain --kubernetes` tells of a StreamAutoscaler, read from a scripted API server."""
+"""``gesscale explain --kubernetes`` with a scripted API server."""
 
 import json
 from pathlib import Path

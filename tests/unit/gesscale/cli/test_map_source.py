@@ -1,4 +1,4 @@
-"""The commands of the loop with a latency map that agents measure, or that has grown old."""
+"""The commands of the loop with a latency map from agents, and with an old one."""
 
 import json
 import time

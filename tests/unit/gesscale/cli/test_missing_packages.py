@@ -1,4 +1,4 @@
-"""Every command that needs an extra, without its packages: one line that says how to install it, and exit code 2."""
+"""Every command that needs an extra, without its packages: one line with the remedy, and exit code 2."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""A policy of one's own: the guide's runs everywhere, by file and as a package; broken ones end in one line."""
+"""Custom policies: the guide's runs everywhere, as a file and as a package; broken ones end in one line."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""``gesscale policies``: what people see before they choose one."""
+"""``gesscale policies list`` and ``show``."""
 
 import json
 from pathlib import Path

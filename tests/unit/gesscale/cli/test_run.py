@@ -1,4 +1,4 @@
-"""``gesscale run``, ``once`` and ``recommend`` as an operator types them, against a driver that tells or lies."""
+"""``gesscale run``, ``once`` and ``recommend`` against a working driver and broken ones."""
 
 import json
 import re

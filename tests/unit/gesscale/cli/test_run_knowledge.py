@@ -1,4 +1,4 @@
-"""What the commands do with a knowledge file: read, kept, broken, another's."""
+"""The commands with a knowledge file: read, written, and corrupt."""
 
 
 def test_advice_reads_knowledge_and_writes_none(gesscale, site):

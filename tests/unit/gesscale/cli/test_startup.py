@@ -1,4 +1,4 @@
-"""How a command begins: what help and completion import, and Ctrl-C while the rest is imported."""
+"""Start of a command: imports of help and completion, and Ctrl-C during imports."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The knowledge file: kept, killed, corrupt, of another version, of another program, read by others."""
+"""The knowledge file: kill, corruption, other schemas and programs, concurrent readers."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Which nodes may take a replica, and in which word it is said why not."""
+"""Eligible nodes, and the reasons of ineligible ones."""
 
 from dataclasses import replace
 

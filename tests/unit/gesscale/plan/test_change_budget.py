@@ -1,4 +1,4 @@
-"""How many operators may be in change at once: in one loop, and over loops that share the budget."""
+"""The change budget in one loop and over several loops."""
 
 from dataclasses import replace
 

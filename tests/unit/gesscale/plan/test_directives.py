@@ -1,4 +1,4 @@
-"""What people say over the policy's head: advice only, pause, override; all of it ends by itself."""
+"""Directives: advice only, pause and override."""
 
 from dataclasses import replace
 

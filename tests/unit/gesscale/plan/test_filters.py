@@ -1,4 +1,4 @@
-"""Plans that change nothing: their figures are those of the replicas that run."""
+"""Plans without a change have the figures of the present placement."""
 
 import pytest
 from edge import reading

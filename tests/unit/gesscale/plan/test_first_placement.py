@@ -1,4 +1,4 @@
-"""Where the first replicas of an operator go."""
+"""First placement of an operator."""
 
 from edge import NODES, known, operator
 

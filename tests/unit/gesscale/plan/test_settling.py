@@ -1,4 +1,4 @@
-"""When a change counts as settled, and which replicas come back."""
+"""Settling of orders, and restarting of lost replicas."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Who gets the page, and who does not."""
+"""Access to the page by token, host and client."""
 
 import base64
 

@@ -1,4 +1,4 @@
-"""The page and its API, asked over HTTP."""
+"""The page and its API over HTTP."""
 
 import json
 import socket

@@ -1,4 +1,4 @@
-"""What the page shows of a decision, an order and the nodes."""
+"""Documents of decisions, orders and nodes."""
 
 import pytest
 from edge import NODES, batches, latencies, reading

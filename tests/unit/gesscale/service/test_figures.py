@@ -1,4 +1,4 @@
-"""The figures of one operator: there or absent."""
+"""The figures of one operator, known or unknown."""
 
 from dataclasses import replace
 

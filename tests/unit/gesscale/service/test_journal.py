@@ -1,4 +1,4 @@
-"""What the page can look back on."""
+"""The journal of the page."""
 
 import json
 import threading

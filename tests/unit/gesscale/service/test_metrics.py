@@ -1,4 +1,4 @@
-"""The figures on ``/metrics``: exact names, no sample without a figure, nothing of what has vanished."""
+"""``/metrics``: exact names, no sample for unknown figures or vanished operators."""
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families

@@ -1,4 +1,4 @@
-"""Settings: from where, with which defaults and limits, and what is made of them."""
+"""Settings: sources, defaults, limits and their use."""
 
 from collections.abc import Iterator
 from pathlib import Path
