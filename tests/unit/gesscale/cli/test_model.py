@@ -9,6 +9,7 @@ from refusals import codes
 
 from gesscale.cli import model
 from gesscale.cli.ending import run
+from gesscale.common.errors import Problem
 
 SPARK = Path(__file__).parents[3] / "data" / "spark_saturation_readings.csv"
 UNDISTURBED_MAP = [
@@ -67,7 +68,7 @@ def test_predict_gives_low_mid_high_and_the_reason(gesscale_model):
     # T = 0.312 s + 0.486 ms * 12,000 / 25 = 0.545 s, and 12,000 / 0.545 = 22,000 rows/s.
     assert document["mid"] == pytest.approx(22_000, rel=0.02)
     assert document["low"] < document["mid"] < document["high"]
-    assert "extrapolated" in document["reason"]
+    assert document["reason"] == str(Problem("estimate-extrapolated"))
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path):
     with refused("rules-file-unreadable", source=f"rules file {tmp_path / 'none.yaml'}"):
         read_rules(tmp_path / "none.yaml")
     (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe\xfa")
-    with pytest.raises(InputError, match="UTF-8"):
+    with refused("file-not-utf8"):
         read_rules(tmp_path / "bytes.yaml")
 
 
