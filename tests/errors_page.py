@@ -29,7 +29,8 @@ def _sections() -> Iterator[str]:
     for package, group in groupby(entries, key=lambda entry: entry.package):
         yield f"## {package}\n"
         for entry in group:
-            yield f"### `{entry.code}`\n\nMessage: `{entry.message}`\n"
+            code = f"`` {entry.message} ``" if "`" in entry.message else f"`{entry.message}`"
+            yield f"### `{entry.code}`\n\nMessage: {code}\n"
             yield f"{entry.meaning} **What to do:** {entry.action}\n"
 
 
