@@ -1,4 +1,4 @@
-"""The controller against a real cluster, run as a user runs it; drivers and executors are those of `steered_world`."""
+"""The controller against a real cluster, run as a user runs it; drivers and executors are those of `controlled_world`."""
 
 import json
 import signal
@@ -219,7 +219,17 @@ def fill(world: World, node: str) -> None:
             ],
         },
     }
-    world.cluster.run_kubectl("create", "-f", "-", stdin=json.dumps(pod))
+    kubectl, text = world.cluster.run_kubectl, json.dumps(pod)
+    kubectl("create", "-f", "-", stdin=text)
+
+    def runs() -> bool:
+        phase = kubectl("-n", world.namespace, "get", "pod", "filler", "-o", "jsonpath={.status.phase}")
+        if phase == "Failed":  # the kubelet rejects it while pods of an earlier test still terminate there
+            kubectl("-n", world.namespace, "delete", "pod", "filler")
+            kubectl("create", "-f", "-", stdin=text)
+        return phase == "Running"
+
+    until(runs, f"{node} is full")
 
 
 def evict(cluster, namespace: str, pod: str) -> None:
