@@ -1,4 +1,4 @@
-"""The controller against a real cluster, run as a user runs it; drivers and executors are those of `controlled_world`."""
+"""The controller process on a real cluster; drivers and executors are those of `controlled_world`."""
 
 import json
 import signal
