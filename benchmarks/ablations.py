@@ -25,9 +25,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gesscale.policies.gesscale2 import policy
+from gesscale.policies.gesscale2.analysis.best_placements import Placements, placements
 from gesscale.policies.gesscale2.analysis.changes import change_cost
 from gesscale.policies.gesscale2.analysis.costs import estimate_costs
-from gesscale.policies.gesscale2.analysis.placements import Placements, placements
 from gesscale.policies.gesscale2.analysis.scenarios import LEAST_BUCKETS, Scenarios, scenarios
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import read_experiment

@@ -20,7 +20,7 @@ from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
 from gesscale.model.decision import Decision
 from gesscale.model.observation import Batch, OperatorReading, WorkflowObservation
-from gesscale.monitor.screen import screen
+from gesscale.monitor.batch_screen import screen_batches
 from gesscale.monitor.window import summarise
 from gesscale.options import PolicyOptions
 from gesscale.policies.registry import policy_named
@@ -115,7 +115,7 @@ class MixedFleet(Fleet):
                     output_rows=rows,
                 )
             )
-        reading = summarise(name, screen(batches, now_s), now_s=now_s, window_s=60.0, stale_after_s=180.0)
+        reading = summarise(name, screen_batches(batches, now_s), now_s=now_s, window_s=60.0, stale_after_s=180.0)
         assert isinstance(reading, OperatorReading), reading
         return reading
 

@@ -26,7 +26,7 @@ from gesscale.loop import ControlLoop
 from gesscale.model.decision import Outcome, OutcomeStatus
 from gesscale.model.observation import Batch, OperatorReading, WorkflowObservation
 from gesscale.model.workflow import BatchCap, Operator, Workflow
-from gesscale.monitor.screen import screen
+from gesscale.monitor.batch_screen import screen_batches
 from gesscale.monitor.window import summarise
 from gesscale.options import PolicyOptions
 from gesscale.plan.change_budget import ChangeBudget
@@ -113,7 +113,7 @@ class Fleet:
             )
             for index in range(number - 18, number)
         ]
-        reading = summarise(name, screen(batches, now_s), now_s=now_s, window_s=60.0, stale_after_s=180.0)
+        reading = summarise(name, screen_batches(batches, now_s), now_s=now_s, window_s=60.0, stale_after_s=180.0)
         assert isinstance(reading, OperatorReading), reading
         return reading
 

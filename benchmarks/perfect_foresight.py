@@ -47,7 +47,7 @@ LONG_HORIZON = "long horizon"
 FORESIGHT_LONG_HORIZON = f"{FORESIGHT} and {LONG_HORIZON}"
 SETUPS = (IDEAL, COMPLETE, LONG_HORIZON, FORESIGHT, FORESIGHT_LONG_HORIZON, ORACLE)
 
-_screen = policy.screen
+_actionable_reading = policy.actionable_reading
 
 
 @dataclass(slots=True)
@@ -73,7 +73,7 @@ class LoadObserver:
     def screened(self, name: str, observation: WorkflowObservation, *given: Any) -> Any:
         """Note the time of a step, which begins with this call."""
         self.now_s = observation.at_s
-        return _screen(name, observation, *given)
+        return _actionable_reading(name, observation, *given)
 
     def future_rates(self, buckets: int) -> Array:
         """Return the mean rate of each bucket from now on, rows/s; 0 after the end."""
@@ -107,7 +107,7 @@ class LoadObserver:
         """Return the replaced functions of a setup."""
         has_foresight = setup in {FORESIGHT, FORESIGHT_LONG_HORIZON}
         source: Callable[..., Scenarios] = self.true_scenario if has_foresight else self.scored_scenarios
-        found = [Idea(policy, "screen", self.screened), Idea(policy, "scenarios", source)]
+        found = [Idea(policy, "actionable_reading", self.screened), Idea(policy, "scenarios", source)]
         return (
             [*found, Idea(policy, "buckets_ahead", _long_horizon)]
             if setup in {LONG_HORIZON, FORESIGHT_LONG_HORIZON}

@@ -17,7 +17,7 @@ from gesscale.model.observation import WorkflowObservation
 from gesscale.plan.change_budget import REPAIRS, ChangeBudget, changing_now, defer_change, most_urgent_first
 from gesscale.plan.directives import Directive, apply_directives
 from gesscale.plan.filters import block_removal_on_stale_metrics, place_first, restore_lost
-from gesscale.plan.placement import ineligible_nodes
+from gesscale.plan.node_ranking import ineligible_nodes
 from gesscale.plan.settling import settled
 from gesscale.ports import (
     Clock,

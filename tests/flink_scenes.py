@@ -8,7 +8,7 @@ import numpy as np
 
 from gesscale.model.observation import OperatorReading
 from gesscale.model.workflow import Operator, Workflow
-from gesscale.monitor.screen import screen
+from gesscale.monitor.batch_screen import screen_batches
 from gesscale.monitor.window import summarise
 from latency_map import LatencyMap
 from testbed.simulator.flink.physics import FlinkPhysics
@@ -65,7 +65,7 @@ def seen(flink: FlinkPlant, now_s: float, operator: str = "op", window_s: float 
     """What Monitor makes of the plant's ticks."""
     reading = summarise(
         operator,
-        screen(flink.batches(operator), now_s),
+        screen_batches(flink.batches(operator), now_s),
         now_s=now_s,
         window_s=window_s,
         stale_after_s=600.0,

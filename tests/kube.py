@@ -14,7 +14,7 @@ from gesscale.kubernetes.api.watching import View
 from gesscale.kubernetes.controller.latencies import LatencyMaps
 from gesscale.kubernetes.controller.targets import Targets
 from gesscale.kubernetes.controller.workflow_controller import ControllerContext
-from gesscale.kubernetes.orders import Documents, OrderWriter
+from gesscale.kubernetes.order_store import Documents, OrderWriter
 from gesscale.kubernetes.placement.applications import APPLICATION_LABEL, ClusterIndex
 from gesscale.kubernetes.placement.nodes import NodeRecord, Room
 from gesscale.kubernetes.placement.pods import PodRecord

@@ -7,10 +7,10 @@ that chooses nodes and has settings and a memo, see docs/howto/write_a_policy.md
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gesscale.analyze.screening import screen
+from gesscale.analyze.readiness import actionable_reading
 from gesscale.model.decision import Analysis, Plan, Reason, Verdict
 from gesscale.model.observation import WorkflowObservation
-from gesscale.policies.choosing import ChoosingPolicy, PlanningContext
+from gesscale.policies.base import ChoosingPolicy, PlanningContext
 from gesscale.ports import Knowledge
 
 MAX_BUSY_SHARE, MIN_BUSY_SHARE = 0.8, 0.4
@@ -34,7 +34,7 @@ class Reserve(ChoosingPolicy):
         return self.changed_plan(context, self.shrunk_placements(context)[0], ())
 
     def _analysis(self, name: str, observation: WorkflowObservation, knowledge: Knowledge) -> Analysis:
-        seen = screen(name, observation, knowledge)
+        seen = actionable_reading(name, observation, knowledge)
         if isinstance(seen, Analysis):  # no usable metrics, or a change in progress
             return seen
         verdict, reason = Verdict.SAME, Reason.WITHIN_TARGET

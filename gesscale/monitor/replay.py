@@ -8,8 +8,8 @@ from operator import attrgetter
 from gesscale.errors import ClusterError
 from gesscale.model.decision import Decision, Outcome, Reason
 from gesscale.model.observation import Batch, MissingReading, OperatorReading, WorkflowObservation
+from gesscale.monitor.batch_screen import CLOCK_TOLERANCE_S, screen_batches
 from gesscale.monitor.record_files import RecordedDecision, Recording
-from gesscale.monitor.screen import CLOCK_TOLERANCE_S, screen
 from gesscale.monitor.window import missing_reading, summarise
 from gesscale.ports import NODE_PROBLEMS, ClusterState, Latencies, Node
 from latency_map import LatencyMap
@@ -71,7 +71,7 @@ class RecordedWorld:
             return seen
         rebuilt = summarise(
             operator,
-            screen(self._batches(operator, live, now_s), now_s),
+            screen_batches(self._batches(operator, live, now_s), now_s),
             now_s=now_s,
             window_s=self.window_s,
             stale_after_s=self.stale_after_s,

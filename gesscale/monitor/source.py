@@ -14,7 +14,7 @@ from gesscale.common.threads import in_thread
 from gesscale.errors import MetricsUnavailableError
 from gesscale.formatting import describe_exception
 from gesscale.model.observation import Batch, MissingReading, OperatorReading, WorkflowObservation
-from gesscale.monitor.screen import screen
+from gesscale.monitor.batch_screen import screen_batches
 from gesscale.monitor.window import ByNode, missing_reading, summarise
 
 #: The settings of a `WindowedReader`.
@@ -63,7 +63,7 @@ class WindowedReader:
         listed = list(batches)
         # Always keep the newest one: after hours of idling it is the only record of where the replicas are.
         recent = [batch for batch in listed if not batch.ended_at_s < since_s] or listed[-1:]
-        screened = screen(recent, now_s)
+        screened = screen_batches(recent, now_s)
         found = (*problems, *screened.problems)
         if screened.batches and found:
             latest = found[-1]

@@ -10,7 +10,7 @@ from typing import Any
 from gesscale.batch_record import HostWork
 from gesscale.model.evidence import saturated, warm
 from gesscale.model.observation import Batch, MissingReading, NodeReading, OperatorReading
-from gesscale.monitor.screen import Screened
+from gesscale.monitor.batch_screen import ScreenedBatches
 
 _UNKNOWN_TRIGGER_S = 1.0
 _LEAST_S = 0.001  # Spark counts milliseconds
@@ -22,7 +22,7 @@ ByNode = Callable[[Sequence[Batch], tuple[str, ...], float], Mapping[str, NodeRe
 
 def summarise(
     operator: str,
-    screened: Screened,
+    screened: ScreenedBatches,
     *,
     now_s: float,
     window_s: float,

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from gesscale.model.decision import Analysis, Plan, Reason, Verdict
-from gesscale.plan.placement import unchanged
+from gesscale.plan.node_ranking import unchanged
 from gesscale.ports import Knowledge
 
 #: Changes that the budget never defers: lost replicas, first placements and overrides.

@@ -7,7 +7,7 @@ from gesscale.errors import InputError
 from gesscale.formatting import format_duration
 from gesscale.model.decision import Plan, Reason
 from gesscale.model.workflow import Operator
-from gesscale.plan.placement import additions, removal_steps, unchanged, usable
+from gesscale.plan.node_ranking import additions, removal_steps, unchanged, usable
 from gesscale.ports import ClusterState, Knowledge, Latencies
 
 

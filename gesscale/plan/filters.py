@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from gesscale.model.decision import Analysis, Plan, Reason
 from gesscale.plan.directives import Directive
-from gesscale.plan.placement import additions, nd_max_ms, unchanged, usable
+from gesscale.plan.node_ranking import additions, nd_max_ms, unchanged, usable
 from gesscale.ports import ClusterState, Knowledge
 from latency_map import LatencyMap, NoChoiceError, least_nd_max_subset
 

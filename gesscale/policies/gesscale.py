@@ -26,8 +26,8 @@ from gesscale.analyze.capacity import (
 )
 from gesscale.model.decision import Analysis, Plan, Reason, Rejection, Verdict, format_replicas
 from gesscale.model.observation import OperatorReading, WorkflowObservation
-from gesscale.plan.placement import keep_placement, nd_max_ms, nd_max_with_each_ms, rejected, unknown_delays
-from gesscale.policies.choosing import PerOperatorPolicy, PlanningContext
+from gesscale.plan.node_ranking import keep_placement, nd_max_ms, nd_max_with_each_ms, rejected, unknown_delays
+from gesscale.policies.base import PerOperatorPolicy, PlanningContext
 from gesscale.policies.details import NO_OTHER_NODE
 from gesscale.policies.registry import PolicyInfo
 from gesscale.ports import Knowledge, Latencies

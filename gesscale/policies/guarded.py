@@ -9,7 +9,7 @@ from typing import TypeVar
 from gesscale.common.errors import Problem
 from gesscale.model.decision import Analysis, Plan, Reason, Verdict
 from gesscale.model.observation import WorkflowObservation
-from gesscale.plan.placement import keep_placement
+from gesscale.plan.node_ranking import keep_placement
 from gesscale.ports import ClusterState, Knowledge, Policy
 
 T = TypeVar("T")

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gesscale.analyze.screening import screen
+from gesscale.analyze.readiness import actionable_reading
 from gesscale.model.decision import Analysis, Plan, Reason, Verdict
 from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.model.workflow import Workflow
 from gesscale.options import PolicyOptions
-from gesscale.plan.placement import keep_placement
+from gesscale.plan.node_ranking import keep_placement
 from gesscale.policies.registry import PolicyInfo
 from gesscale.ports import ClusterState, Knowledge
 
@@ -33,7 +33,7 @@ class StaticPolicy:
         return {name: keep_placement(analysis, cluster) for name, analysis in analyses.items()}
 
     def _analyze(self, name: str, observation: WorkflowObservation, knowledge: Knowledge) -> Analysis:
-        screened = screen(name, observation, knowledge, self.options.stabilization_window_s)
+        screened = actionable_reading(name, observation, knowledge, self.options.stabilization_window_s)
         if not isinstance(screened, OperatorReading):
             return screened
         return Analysis(

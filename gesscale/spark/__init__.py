@@ -12,8 +12,8 @@ File sinks and ``foreachBatch`` do not report their rows; ``gesscale.spark.count
 """
 
 from gesscale.spark.attachment import Attachment, attach
-from gesscale.spark.placing import place
 from gesscale.spark.records import count_output
+from gesscale.spark.session_setup import place
 from gesscale.spark.warm_up import warm_new_executors
 
 __all__ = ["Attachment", "attach", "count_output", "place", "warm_new_executors"]

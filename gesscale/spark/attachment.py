@@ -17,7 +17,7 @@ from gesscale.spark.executors import ExecutorWatch, JobWatch
 from gesscale.spark.metrics import operator_metrics
 from gesscale.spark.operator_state import OperatorState
 from gesscale.spark.orders import OrderFollower, follow_orders
-from gesscale.spark.reconcile import LiveExecutor
+from gesscale.spark.reconcile_actions import LiveExecutor
 from gesscale.spark.records import ATTACH, QuerySettings
 from gesscale.spark.restarting import RestartableQuery, StartQuery
 from gesscale.spark.scheduler import SparkJobs, live_executors

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from gesscale.batch_record import HostWork
-from gesscale.spark.reconcile import LiveExecutor
+from gesscale.spark.reconcile_actions import LiveExecutor
 from gesscale.spark.records import ExecutorSnapshot
 
 MAX_AGE_S = 0.2

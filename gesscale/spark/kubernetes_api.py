@@ -20,7 +20,7 @@ from urllib.request import Request, urlopen
 
 from gesscale.common.errors import GesscaleError
 from gesscale.spark.pod_template import ORDER_ANNOTATION
-from gesscale.spark.reconcile import ExecutorPod
+from gesscale.spark.reconcile_actions import ExecutorPod
 from gesscale.wire import AUTOSCALERS_PATH
 
 _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")

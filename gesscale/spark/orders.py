@@ -18,7 +18,11 @@ from gesscale.common.logs import log_problem
 from gesscale.spark.executors import ExecutorWatch
 from gesscale.spark.kubernetes_api import ApiServer, connect
 from gesscale.spark.operator_state import OperatorState
-from gesscale.spark.placing import (
+from gesscale.spark.pod_template import PodPlacement, executor_template
+from gesscale.spark.reconciler import Reconciler
+from gesscale.spark.restarting import RestartableQuery
+from gesscale.spark.scheduler import TEMPLATE_SETTING, Scheduler
+from gesscale.spark.session_setup import (
     AUTOSCALER,
     BASE_FILE,
     CONTAINER_SETTING,
@@ -28,10 +32,6 @@ from gesscale.spark.placing import (
     TEMPLATE_FILE,
     read_base_template,
 )
-from gesscale.spark.pod_template import PodPlacement, executor_template
-from gesscale.spark.reconciler import Reconciler
-from gesscale.spark.restarting import RestartableQuery
-from gesscale.spark.scheduler import TEMPLATE_SETTING, Scheduler
 from gesscale.wire import OrderDocument, group_of, read_order, text_of
 
 _LOG = logging.getLogger("gesscale.spark")

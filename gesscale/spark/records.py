@@ -10,7 +10,7 @@ from typing import Any
 from gesscale.batch_record import BatchRecord, HostWork
 from gesscale.common import API_VERSION
 from gesscale.common.errors import InputError
-from gesscale.spark.reconcile import LiveExecutor
+from gesscale.spark.reconcile_actions import LiveExecutor
 from gesscale.spark.sources import OffsetRows, Sources
 from gesscale.spark.triggers import UNKNOWN_TRIGGER, QueryTrigger
 

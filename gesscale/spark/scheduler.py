@@ -12,7 +12,7 @@ from typing import Any
 
 from gesscale.spark.executors import SparkJob, TaskTotals
 from gesscale.spark.pod_template import NODE_ATTRIBUTE, ORDER_ATTRIBUTE
-from gesscale.spark.reconcile import LiveExecutor
+from gesscale.spark.reconcile_actions import LiveExecutor
 
 TEMPLATE_SETTING = "spark.kubernetes.executor.podTemplateFile"
 PLUGIN, PLUGINS_SETTING = "gesscale.warmup.WarmUp", "spark.plugins"

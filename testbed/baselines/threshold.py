@@ -9,8 +9,8 @@ from functools import partial
 
 from gesscale.model.decision import Analysis, Plan, Reason, Verdict
 from gesscale.model.observation import OperatorReading, WorkflowObservation
-from gesscale.plan.placement import keep_placement, nd_max_ms
-from gesscale.policies.choosing import PerOperatorPolicy, PlanningContext
+from gesscale.plan.node_ranking import keep_placement, nd_max_ms
+from gesscale.policies.base import PerOperatorPolicy, PlanningContext
 from gesscale.policies.details import NO_OTHER_NODE
 from gesscale.policies.registry import PolicyInfo
 from gesscale.ports import Knowledge

@@ -15,7 +15,7 @@ from gesscale.errors import GesscaleError
 from gesscale.model.decision import Analysis, Decision, Plan, Reason, Verdict
 from gesscale.model.document import decision_document
 from gesscale.model.observation import WorkflowObservation
-from gesscale.plan.placement import keep_placement, nd_max_ms
+from gesscale.plan.node_ranking import keep_placement, nd_max_ms
 from gesscale.policies.guarded import GuardedPolicy
 from gesscale.ports import ClusterState, Knowledge
 from gesscale.settings import load_settings

@@ -10,7 +10,7 @@ import numpy as np
 from gesscale.errors import ClusterError
 from gesscale.model.decision import Outcome, OutcomeStatus, Reason
 from gesscale.model.observation import Batch, MissingReading, NodeReading, OperatorReading, WorkflowObservation
-from gesscale.monitor.screen import Screen
+from gesscale.monitor.batch_screen import BatchScreen
 from gesscale.monitor.window import summarise
 from gesscale.ports import ClusterState, Latencies, Node
 from latency_map import LatencyMap
@@ -95,7 +95,7 @@ class SimulatedMetrics:
         self._traits = traits
         self._measures_cpu = traits.cpu is not CpuAccount.NOT_MEASURED
         self._rng = rng
-        self._screens = {name: Screen() for name in operators}
+        self._screens = {name: BatchScreen() for name in operators}
         self._cpu_samples = {name: CpuSamples(traits.cpu, traits.reach_s) for name in operators}
 
     def note(self, operator: str, at_s: float, tally: Tally) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gesscale.plan.placement import nd_max_ms, nd_max_with_each_ms
+from gesscale.plan.node_ranking import nd_max_ms, nd_max_with_each_ms
 from latency_map import DelayKind, DelayUnit, LatencyMap, rank_by_distance
 from perfmodel import Conditions, GesscaleLaw, MicroBatchLaw, Points, ProportionalLaw, Reading
 

@@ -11,7 +11,7 @@ from gesscale.errors import ClusterError
 from gesscale.kubernetes.api.errors import ApiError
 from gesscale.kubernetes.controller.status_reporter import StatusReporter
 from gesscale.kubernetes.controller.workflow_controller import WorkflowController
-from gesscale.kubernetes.orders import Documents, OrderWriter
+from gesscale.kubernetes.order_store import Documents, OrderWriter
 from gesscale.kubernetes.placement.cluster import KubernetesCluster
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.service.metrics import ScalerMetrics

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gesscale.model.observation import Batch, OperatorReading
-from gesscale.monitor.screen import screen
+from gesscale.monitor.batch_screen import screen_batches
 from gesscale.monitor.window import summarise
 
 NOW_S = 1_795_000_000.0
@@ -30,7 +30,7 @@ durations = st.lists(st.integers(1, 4000), min_size=2, max_size=30)
 @given(st.lists(wild, max_size=30), st.none() | anything)
 def test_nonsense_never_raises_nor_leaves_the_ranges(batches: list[Batch], heard_s: float | None) -> None:
     seen = summarise(
-        "op", screen(batches, NOW_S), now_s=NOW_S, window_s=20.0, stale_after_s=60.0, last_progress_at_s=heard_s
+        "op", screen_batches(batches, NOW_S), now_s=NOW_S, window_s=20.0, stale_after_s=60.0, last_progress_at_s=heard_s
     )
     if isinstance(seen, OperatorReading):
         assert 0 <= seen.saturated_share <= 1
@@ -65,7 +65,7 @@ def test_a_steady_offer_is_read_exactly_whatever_the_batches_took(
                 offered_rows_total=offered,
             )
         )
-    seen = summarise("op", screen(batches, at_s), now_s=at_s, window_s=window_s, stale_after_s=60.0)
+    seen = summarise("op", screen_batches(batches, at_s), now_s=at_s, window_s=window_s, stale_after_s=60.0)
     assert isinstance(seen, OperatorReading)
     assert seen.input_rows_per_s is not None
     assert math.isclose(seen.input_rows_per_s, rows_per_s, rel_tol=0.01)

@@ -11,10 +11,10 @@ from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
 from gesscale.model.observation import Batch, OperatorReading, WorkflowObservation
 from gesscale.model.workflow import BatchCap, Workflow
-from gesscale.monitor.screen import screen
+from gesscale.monitor.batch_screen import screen_batches
 from gesscale.monitor.window import summarise
 from gesscale.options import PolicyOptions
-from gesscale.plan.placement import nd_max_ms
+from gesscale.plan.node_ranking import nd_max_ms
 from gesscale.policies import policy_named
 
 DAY_S, PERIOD_S, TRIGGER_S, CAP = 600.0, 10.0, 2.0, 1200
@@ -70,7 +70,7 @@ class MicroBatches:
         self.run_until(now_s)
         reading = summarise(
             "op",
-            screen(self.batches[-100:], self.now_s),
+            screen_batches(self.batches[-100:], self.now_s),
             now_s=self.now_s,
             window_s=PERIOD_S,
             stale_after_s=4 * PERIOD_S,

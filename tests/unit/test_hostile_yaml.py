@@ -8,7 +8,7 @@ from gesscale.common.text import truncated_repr
 from gesscale.errors import GesscaleError
 from gesscale.kubernetes.api.credentials import connect
 from gesscale.settings import load_settings
-from gesscale.spark.placing import read_base_template
+from gesscale.spark.session_setup import read_base_template
 from latency_map.errors import LatencyMapError
 from testbed.arena.experiments.experiment import read_experiment
 from testbed.baselines.rules.settings import read_rules

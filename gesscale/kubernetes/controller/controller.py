@@ -17,7 +17,7 @@ from gesscale.kubernetes.controller.scheduling import WorkflowScheduler
 from gesscale.kubernetes.controller.status_reporter import FaultReporter, StatusReporter
 from gesscale.kubernetes.controller.targets import AllowedTarget, Targets
 from gesscale.kubernetes.controller.workflow_controller import ControllerContext
-from gesscale.kubernetes.orders import Documents, OrderWriter
+from gesscale.kubernetes.order_store import Documents, OrderWriter
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.placement.watches import Watches
 from gesscale.kubernetes.resource.autoscaler import place_in

@@ -16,7 +16,7 @@ from gesscale.errors import GesscaleError
 from gesscale.kubernetes.controller.probes import StepStatus
 from gesscale.kubernetes.controller.status_reporter import StatusReporter
 from gesscale.kubernetes.controller.workflow_controller import ControllerContext, WorkflowController
-from gesscale.kubernetes.orders import Documents
+from gesscale.kubernetes.order_store import Documents
 from gesscale.kubernetes.placement.applications import find_application
 from gesscale.kubernetes.placement.nodes import ONE_POD
 from gesscale.kubernetes.resource.autoscaler import StreamAutoscaler

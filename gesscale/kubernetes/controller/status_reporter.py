@@ -10,7 +10,7 @@ from gesscale.common.logs import log_problem
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.api.events import Events
 from gesscale.kubernetes.controller.workflow_controller import WorkflowStep
-from gesscale.kubernetes.orders import Document, Documents
+from gesscale.kubernetes.order_store import Document, Documents
 from gesscale.kubernetes.placement.applications import Application
 from gesscale.kubernetes.reporting.report import StepReport, report_fault, report_step
 from gesscale.kubernetes.reporting.status import ObservedStep, node_pool_of

@@ -12,7 +12,7 @@ from gesscale.common.logs import log_problem
 from gesscale.knowledge.memory import KnowledgeLimits, MemoryKnowledge
 from gesscale.kubernetes.controller.latencies import LatencyMaps, SharedLatencies
 from gesscale.kubernetes.controller.targets import Targets
-from gesscale.kubernetes.orders import OrderKnowledge, OrderWriter
+from gesscale.kubernetes.order_store import OrderKnowledge, OrderWriter
 from gesscale.kubernetes.placement.applications import Application
 from gesscale.kubernetes.placement.cluster import KubernetesCluster
 from gesscale.kubernetes.placement.reservations import Reservations

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from gesscale.errors import ClusterError
-from gesscale.kubernetes.orders import OrderWriter
+from gesscale.kubernetes.order_store import OrderWriter
 from gesscale.kubernetes.placement.applications import Application, find_application, needs_of
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.placement.room import NodeBackoff, shared_room

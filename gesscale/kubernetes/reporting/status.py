@@ -25,7 +25,7 @@ from gesscale.kubernetes.resource.status import (
 from gesscale.kubernetes.resource.translate import ResourceFault
 from gesscale.model.decision import Decision, MapStatus, OutcomeStatus, Verdict
 from gesscale.model.order import Order
-from gesscale.plan.placement import usable
+from gesscale.plan.node_ranking import usable
 from gesscale.ports import ClusterState, Knowledge
 from gesscale.service.metrics import desired_placement
 from gesscale.wire import group_of

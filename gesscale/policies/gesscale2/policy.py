@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from gesscale.analyze.screening import screen
+from gesscale.analyze.readiness import actionable_reading
 from gesscale.model.decision import Analysis, CandidateCost, Plan, Reason, Verdict
 from gesscale.model.observation import Batch, OperatorReading, WorkflowObservation
 from gesscale.model.workflow import Operator, Workflow
 from gesscale.options import PolicyOptions
-from gesscale.plan.placement import (
+from gesscale.plan.node_ranking import (
     keep_placement,
     nd_max_ms,
     nearest_first,
@@ -25,6 +25,7 @@ from gesscale.plan.placement import (
 )
 from gesscale.policies.details import no_removal
 from gesscale.policies.gesscale2 import details
+from gesscale.policies.gesscale2.analysis.best_placements import Placements, placements
 from gesscale.policies.gesscale2.analysis.capacity import predicted_mst, warm_samples
 from gesscale.policies.gesscale2.analysis.changes import buckets_ahead, change_cost
 from gesscale.policies.gesscale2.analysis.costs import estimate_costs
@@ -39,7 +40,6 @@ from gesscale.policies.gesscale2.analysis.limits import (
     trigger_interval_s,
     work_limit,
 )
-from gesscale.policies.gesscale2.analysis.placements import Placements, placements
 from gesscale.policies.gesscale2.analysis.planning_horizon import FirstAction, PlanningHorizon
 from gesscale.policies.gesscale2.analysis.rollout import Rollout
 from gesscale.policies.gesscale2.analysis.scenarios import scenarios
@@ -79,7 +79,7 @@ class Gesscale2Policy:
         return {name: self._analysis(name, observation, knowledge) for name in self.workflow.operators}
 
     def _analysis(self, name: str, observation: WorkflowObservation, knowledge: Knowledge) -> Analysis:
-        screened = screen(name, observation, knowledge, self.options.stabilization_window_s)
+        screened = actionable_reading(name, observation, knowledge, self.options.stabilization_window_s)
         reading = observation.readings.get(name)
         if reading is None:
             assert isinstance(screened, Analysis)  # noqa: S101 - without a reading it is an analysis

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from gesscale.model.decision import Analysis
 from gesscale.model.observation import OperatorReading
-from gesscale.plan.placement import NodeRanking
+from gesscale.plan.node_ranking import NodeRanking
 from gesscale.policies.gesscale2.analysis.rollout import Rollout
 from gesscale.policies.gesscale2.memo import Gesscale2Memo
 

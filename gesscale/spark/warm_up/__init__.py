@@ -53,7 +53,7 @@ def warm_new_executors(builder: Any, modules: Sequence[str] = (), *, timeout_s: 
 
     If that is impossible, a warning is logged and nothing is changed. ``spark.gesscale.warmUp=false`` disables it.
     """
-    from gesscale.spark.placing import SessionSettings
+    from gesscale.spark.session_setup import SessionSettings
 
     settings = SessionSettings(builder)
     if settings.get(SWITCH).lower() == "false":

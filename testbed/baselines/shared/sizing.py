@@ -12,13 +12,13 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from gesscale.analyze.screening import screen
+from gesscale.analyze.readiness import actionable_reading
 from gesscale.fields import Duration, SettingsGroup
 from gesscale.model.decision import Analysis, Plan, Reason, Verdict
 from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.model.workflow import Operator, Workflow
-from gesscale.plan.placement import keep_placement, nd_max_ms
-from gesscale.policies.choosing import ChoosingPolicy, PlanningContext
+from gesscale.plan.node_ranking import keep_placement, nd_max_ms
+from gesscale.policies.base import ChoosingPolicy, PlanningContext
 from gesscale.policies.details import NO_OTHER_NODE, at_maximum, at_minimum
 from gesscale.ports import Knowledge, Policy
 from gesscale.wire import MAX_REPLICAS
@@ -164,7 +164,7 @@ class SizingPolicy(ChoosingPolicy):
     def analyze(self, observation: WorkflowObservation, knowledge: Knowledge) -> Mapping[str, Analysis]:
         """Analyze every operator; see `gesscale.ports.Policy`."""
         screened = {
-            name: screen(name, observation, knowledge, self.options.stabilization_window_s)
+            name: actionable_reading(name, observation, knowledge, self.options.stabilization_window_s)
             for name in self.workflow.operators
         }
         readings = {name: each for name, each in screened.items() if isinstance(each, OperatorReading)}

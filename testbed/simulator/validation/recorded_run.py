@@ -13,9 +13,9 @@ from gesscale.model.decision import Change, Decision
 from gesscale.model.evidence import warm
 from gesscale.model.observation import Batch
 from gesscale.model.workflow import Operator, Workflow
+from gesscale.monitor.batch_screen import screen_batches
 from gesscale.monitor.record_files import read_recording, settings_file
 from gesscale.monitor.records import LONGEST_RUN_S
-from gesscale.monitor.screen import screen
 from gesscale.settings import load_settings
 from latency_map import LatencyMap, read_map
 from testbed.simulator.scene import Scene, SimulatedNode
@@ -118,7 +118,7 @@ def read_run(folder: Path) -> RecordedRun:
     (operator,) = operators.values()
     recording = read_recording(folder, tuple(operators))
     listed = recording.batches[operator.name]
-    kept = screen(listed, max(batch.ended_at_s for batch in listed)).batches
+    kept = screen_batches(listed, max(batch.ended_at_s for batch in listed)).batches
     if not kept or kept[0].trigger_s is None or kept[0].offered_rows_total is None:
         raise InputError("recorded-run-without-offsets", source=str(folder))
     trigger_s = kept[0].trigger_s

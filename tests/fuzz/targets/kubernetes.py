@@ -13,7 +13,7 @@ from fuzz.targets.maps import NOW_S
 from gesscale.common.errors import Problem
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.kubernetes.controller.workflow_controller import restored_state
-from gesscale.kubernetes.orders import OrderKnowledge, order_of
+from gesscale.kubernetes.order_store import OrderKnowledge, order_of
 from gesscale.kubernetes.reporting.report import report_fault
 from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault, gather
 from gesscale.options import PolicyOptions

@@ -8,10 +8,10 @@ from pathlib import Path
 from fuzz.target import OF_THE_LOOP, Form, RefusedError, Target, files
 from fuzz.targets.maps import NOW_S, use_survey
 from gesscale.model.observation import MissingReading
+from gesscale.monitor.batch_screen import screen_batches
 from gesscale.monitor.latencies import AgentLatencies, PrometheusLatencies
 from gesscale.monitor.prometheus import PrometheusMetrics
 from gesscale.monitor.records import parse_document, to_batches
-from gesscale.monitor.screen import screen
 from gesscale.monitor.window import summarise
 from latency_map.measure.peers import AgentsByName
 
@@ -69,7 +69,7 @@ def _driver(data: bytes, folder: Path) -> None:
     reported = to_batches(document.batches, {"10.77.0.2": "near"}, ahead_s=document.now_s - NOW_S)
     seen = summarise(
         "op",
-        screen(reported.batches, NOW_S),
+        screen_batches(reported.batches, NOW_S),
         now_s=NOW_S,
         window_s=60.0,
         stale_after_s=180.0,

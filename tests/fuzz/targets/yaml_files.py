@@ -7,8 +7,8 @@ from pathlib import Path
 from fuzz.target import ROOT, TESTS, Form, Target, files, from_file
 from gesscale.cli.latency_map.plan import read_hosts
 from gesscale.settings import Settings, load_settings
-from gesscale.spark.placing import read_base_template
 from gesscale.spark.pod_template import PodPlacement, executor_template
+from gesscale.spark.session_setup import read_base_template
 from latency_map import LatencyMap, read_map
 from latency_map.emulate.plan import plan_emulation
 from latency_map.emulate.script import ScriptAction, render_script

@@ -7,7 +7,7 @@ from cluster_contract import ClusterContract, Site
 from controlled_world import World
 from waiting import until
 
-from gesscale.kubernetes.orders import Documents, OrderWriter
+from gesscale.kubernetes.order_store import Documents, OrderWriter
 from gesscale.kubernetes.placement.cluster import KubernetesCluster
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.placement.watches import Watches

@@ -11,7 +11,7 @@ from gesscale.loop import ControlLoop
 from gesscale.model.decision import Reason
 from gesscale.model.observation import MissingReading, OperatorReading, WorkflowObservation
 from gesscale.model.workflow import BatchCap, Operator, Workflow
-from gesscale.monitor.screen import screen
+from gesscale.monitor.batch_screen import screen_batches
 from gesscale.monitor.window import summarise
 from gesscale.ports import MetricSource
 from testbed.simulator.scene import NodeFailure
@@ -83,7 +83,9 @@ def test_impossible_lag_is_unknown() -> None:
     def wrong(reading: OperatorReading) -> OperatorReading:
         """Return what the reader makes of a lag below 0, as of an end offset behind the committed one."""
         batches = [replace(batch, backlog_rows=-1.0) for batch in reading.batches]
-        read = summarise("op", screen(batches, reading.at_s), now_s=reading.at_s, window_s=60.0, stale_after_s=180.0)
+        read = summarise(
+            "op", screen_batches(batches, reading.at_s), now_s=reading.at_s, window_s=60.0, stale_after_s=180.0
+        )
         assert isinstance(read, OperatorReading)
         return read
 

@@ -8,8 +8,8 @@ import numpy as np
 from gesscale.model.evidence import warm
 from gesscale.model.observation import Batch
 from gesscale.model.workflow import Operator
+from gesscale.policies.gesscale2.analysis.best_placements import longest_trips_s
 from gesscale.policies.gesscale2.analysis.law import BatchSample, LawEvidence
-from gesscale.policies.gesscale2.analysis.placements import longest_trips_s
 from latency_map import LatencyMap
 from perfmodel import Estimate
 

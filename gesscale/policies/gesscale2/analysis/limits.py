@@ -6,7 +6,7 @@ from gesscale.model.decision import Plan, Reason
 from gesscale.model.observation import OperatorReading
 from gesscale.model.order import Order
 from gesscale.model.workflow import Operator
-from gesscale.plan.placement import unknown_delays
+from gesscale.plan.node_ranking import unknown_delays
 from gesscale.policies.details import NO_OTHER_NODE, at_maximum, reconfiguring
 from gesscale.policies.gesscale2 import details
 from gesscale.ports import ClusterState, Knowledge

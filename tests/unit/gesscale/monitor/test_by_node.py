@@ -6,7 +6,7 @@ import pytest
 
 from gesscale.batch_record import HostWork
 from gesscale.model.observation import Batch, NodeReading, OperatorReading
-from gesscale.monitor.screen import screen
+from gesscale.monitor.batch_screen import screen_batches
 from gesscale.monitor.window import WorkByNode, summarise
 
 
@@ -73,7 +73,7 @@ def test_figures_need_every_batch(works: dict[float, dict[str, HostWork]]) -> No
 
 def reading(batches: list[Batch], **more: object) -> OperatorReading:
     periods = {"now_s": 20.0, "window_s": 10.0, "stale_after_s": 30.0}
-    seen = summarise("op", screen(batches, periods["now_s"]), **periods, **more)
+    seen = summarise("op", screen_batches(batches, periods["now_s"]), **periods, **more)
     assert isinstance(seen, OperatorReading), seen
     return seen
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from gesscale.model.observation import Batch, MissingReading, OperatorReading
-from gesscale.monitor.screen import screen
+from gesscale.monitor.batch_screen import screen_batches
 from gesscale.monitor.window import summarise
 
 NOW_S = 1000.0
@@ -47,7 +47,7 @@ def reading(batches: Sequence[Batch], **changes: float) -> OperatorReading:
 
 def observe(batches: Sequence[Batch], **changes: float) -> OperatorReading | MissingReading:
     periods = {"now_s": NOW_S, "window_s": 10.0, "stale_after_s": 30.0, **changes}
-    return summarise("op", screen(batches, periods["now_s"]), **periods)
+    return summarise("op", screen_batches(batches, periods["now_s"]), **periods)
 
 
 def test_rates_and_shares_of_a_steady_query() -> None:
@@ -155,7 +155,7 @@ def test_an_invalid_newest_batch_marks_the_reading() -> None:
     good = steady()
     assert reading(good).problem == ""
     wrong = [*good[:-1], replace(good[-1], rows=-1)]
-    problem = screen(wrong, NOW_S).newest_problem
+    problem = screen_batches(wrong, NOW_S).newest_problem
     assert (problem.code, problem.fields["batch_id"]) == ("batch-figure-invalid", 9)
     assert reading(wrong).problem == str(problem)
     # An earlier invalid batch does not: the newest figures are valid.

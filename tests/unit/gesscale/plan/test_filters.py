@@ -4,7 +4,7 @@ import pytest
 from edge import reading
 
 from gesscale.model.decision import Analysis, Reason, Verdict
-from gesscale.plan.placement import keep_placement
+from gesscale.plan.node_ranking import keep_placement
 from gesscale.ports import ClusterState
 from perfmodel import Estimate
 

@@ -1,6 +1,6 @@
 from gesscale.batch_record import HostWork
 from gesscale.spark.executors import ExecutorWatch, JobWatch, SparkJob, TaskTotals, work_by_host
-from gesscale.spark.reconcile import LiveExecutor
+from gesscale.spark.reconcile_actions import LiveExecutor
 
 RUN = "0f4e"
 

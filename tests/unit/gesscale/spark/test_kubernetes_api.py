@@ -8,7 +8,7 @@ from refusals import refused
 from gesscale.errors import GesscaleError
 from gesscale.spark import kubernetes_api
 from gesscale.spark.kubernetes_api import ApiRequestError, ApiServer, connect
-from gesscale.spark.reconcile import ExecutorPod
+from gesscale.spark.reconcile_actions import ExecutorPod
 
 PODS = "/api/v1/namespaces/streams/pods"
 

@@ -8,7 +8,7 @@ from gesscale.common.metrics_text import exposition
 from gesscale.spark.executors import ExecutorWatch
 from gesscale.spark.metrics import operator_metrics
 from gesscale.spark.operator_state import OperatorState
-from gesscale.spark.reconcile import LiveExecutor
+from gesscale.spark.reconcile_actions import LiveExecutor
 from gesscale.spark.records import QuerySettings
 from gesscale.spark.triggers import parse_trigger
 

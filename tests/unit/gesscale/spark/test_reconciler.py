@@ -6,7 +6,7 @@ import pytest
 from refusals import logged_codes
 
 from gesscale.spark.executors import ExecutorWatch
-from gesscale.spark.reconcile import LiveExecutor
+from gesscale.spark.reconcile_actions import LiveExecutor
 from gesscale.spark.reconciler import Reconciler
 from gesscale.wire import OrderDocument, Strategy
 

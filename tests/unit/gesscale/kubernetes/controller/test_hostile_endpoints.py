@@ -15,7 +15,7 @@ from gesscale.common.threads import in_thread
 from gesscale.kubernetes.controller.scheduling import WorkflowScheduler
 from gesscale.kubernetes.controller.status_reporter import StatusReporter
 from gesscale.kubernetes.controller.targets import AllowedTarget, Targets
-from gesscale.kubernetes.orders import Documents, OrderWriter
+from gesscale.kubernetes.order_store import Documents, OrderWriter
 from gesscale.kubernetes.resource.translate import gather
 from gesscale.service.metrics import ScalerMetrics
 

@@ -10,7 +10,7 @@ from refusals import logged_codes
 from gesscale.common.threads import in_thread
 from gesscale.kubernetes.controller.scheduling import WorkflowScheduler
 from gesscale.kubernetes.controller.status_reporter import StatusReporter
-from gesscale.kubernetes.orders import Documents, OrderWriter
+from gesscale.kubernetes.order_store import Documents, OrderWriter
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.resource.translate import gather
 from gesscale.service.metrics import ScalerMetrics

@@ -9,7 +9,7 @@ from gesscale.errors import ClusterError
 from gesscale.kubernetes.api.events import Incident
 from gesscale.kubernetes.controller.status_reporter import StatusReporter
 from gesscale.kubernetes.controller.workflow_controller import WorkflowController
-from gesscale.kubernetes.orders import Documents, OrderWriter
+from gesscale.kubernetes.order_store import Documents, OrderWriter
 from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault
 from gesscale.service.metrics import ScalerMetrics
 

@@ -9,11 +9,11 @@ from refusals import refused
 
 from gesscale.errors import InputError
 from gesscale.kubernetes.controller.workflow_controller import restored_state
-from gesscale.kubernetes.orders import order_of
+from gesscale.kubernetes.order_store import order_of
 from gesscale.kubernetes.resource.autoscaler import read_autoscaler
 from gesscale.kubernetes.resource.translate import driver_selector, gather, outside_driver
 from gesscale.spark.orders import OrderReader
-from gesscale.spark.placing import first_placement
+from gesscale.spark.session_setup import first_placement
 
 NASTY = (
     None, True, 0, -1, 2**63, 10**400, 10**4200, 1e308, 5e-324, float("inf"), float("nan"), "", "a\nb", "\x00",

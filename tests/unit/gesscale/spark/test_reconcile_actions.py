@@ -1,6 +1,6 @@
 import pytest
 
-from gesscale.spark.reconcile import Actions, ExecutorPod, LiveExecutor, reconcile
+from gesscale.spark.reconcile_actions import Actions, ExecutorPod, LiveExecutor, reconcile
 
 
 def live(identity, node, *, warm=True):

@@ -5,7 +5,7 @@ from kube import SPACE, FakeApi, refused
 from refusals import refused as refused_with
 
 from gesscale.errors import ClusterError
-from gesscale.kubernetes.orders import Documents
+from gesscale.kubernetes.order_store import Documents
 
 OP = (SPACE, "op")
 

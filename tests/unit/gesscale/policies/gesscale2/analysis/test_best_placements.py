@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from true_law import TRUE
 
-from gesscale.policies.gesscale2.analysis.placements import LEAST_GAIN, placements
+from gesscale.policies.gesscale2.analysis.best_placements import LEAST_GAIN, placements
 from latency_map import LatencyMap
 
 

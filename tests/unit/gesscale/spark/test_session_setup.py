@@ -7,8 +7,8 @@ from refusals import logged_codes, refused
 from gesscale.errors import InputError
 from gesscale.spark import place
 from gesscale.spark.kubernetes_api import ApiServer
-from gesscale.spark.placing import DEFAULTS, read_base_template, submit_settings
 from gesscale.spark.scheduler import TEMPLATE_SETTING
+from gesscale.spark.session_setup import DEFAULTS, read_base_template, submit_settings
 from gesscale.wire import AUTOSCALERS_PATH
 
 PATH = f"{AUTOSCALERS_PATH.format(namespace='streams')}/taxi"

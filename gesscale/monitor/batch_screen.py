@@ -21,7 +21,7 @@ _optional_from_zero = attrgetter(*[name for name, figure in _OPTIONAL.items() if
 _optional_above_zero = attrgetter(*[name for name, figure in _OPTIONAL.items() if not figure.zero_is_valid])
 
 
-class Screened(NamedTuple):
+class ScreenedBatches(NamedTuple):
     """A screened record."""
 
     #: The valid batches, in the order in which they ended.
@@ -32,14 +32,14 @@ class Screened(NamedTuple):
     newest_problem: Problem | None = None
 
 
-class Screen:
+class BatchScreen:
     """Screens the record of one operator in each step; checks only new batches while nothing was invalid."""
 
     def __init__(self) -> None:
         self._faultless: tuple[Batch, ...] = ()  # the newest record without a problem
 
-    def __call__(self, batches: Iterable[Batch], now_s: float) -> Screened:
-        """Keep the valid batches; see `screen`."""
+    def __call__(self, batches: Iterable[Batch], now_s: float) -> ScreenedBatches:
+        """Keep the valid batches; see `screen_batches`."""
         problems: list[Problem] = []
         listed = tuple(batches)
         known = self._known(listed, now_s)
@@ -58,9 +58,9 @@ class Screen:
             kept.append(valid)
         if problems:
             self._faultless = ()
-            return Screened(tuple(kept), tuple(problems), problem)
+            return ScreenedBatches(tuple(kept), tuple(problems), problem)
         self._faultless = listed
-        return Screened(listed)
+        return ScreenedBatches(listed)
 
     def _known(self, listed: tuple[Batch, ...], now_s: float) -> int:
         """Return how many of the first batches are the last ones of the previous faultless record."""
@@ -72,14 +72,14 @@ class Screen:
         return count if former[first:] == listed[:count] else 0
 
 
-def screen(batches: Iterable[Batch], now_s: float) -> Screened:
+def screen_batches(batches: Iterable[Batch], now_s: float) -> ScreenedBatches:
     """Keep the valid batches, in the order in which they ended.
 
     A batch is rejected if a required figure is NaN, infinite or negative, or if its duration is zero. It is also
     rejected if it ends in the future, does not end after the batch before it, or repeats its number. A *lower* number
     that ends later is kept: the query was restarted. An invalid optional figure becomes None.
     """
-    return Screen()(batches, now_s)
+    return BatchScreen()(batches, now_s)
 
 
 def _invalid_figure(batch: Batch) -> Problem | None:

@@ -1,4 +1,4 @@
-"""Orders: the newest resources, writing ``status.order``, and what the loop knows about orders."""
+"""Stores orders in ``status.order``: the newest resources, writing orders, and orders as the knowledge of the loop."""
 
 import threading
 from collections.abc import Callable, Mapping

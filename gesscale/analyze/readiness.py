@@ -6,7 +6,7 @@ from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.ports import Knowledge
 
 
-def screen(
+def actionable_reading(
     operator: str, observation: WorkflowObservation, knowledge: Knowledge, stabilization_window_s: float | None = None
 ) -> OperatorReading | Analysis:
     """Return the reading that a policy may act on, or the analysis with the reason why it may not.

@@ -6,7 +6,7 @@ import pytest
 from edge import FakeCluster, FakeMetrics, control_loop, delays, observe, reading
 
 from gesscale.model.decision import Change, Reason
-from gesscale.plan.placement import additions, ineligible_nodes
+from gesscale.plan.node_ranking import additions, ineligible_nodes
 from gesscale.ports import ClusterState, Node
 
 INELIGIBLE = (Reason.NOT_READY, Reason.CORDONED, Reason.NO_ROOM, Reason.EXCLUDED, Reason.NOT_IN_POOL)

@@ -4,12 +4,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gesscale.analyze.screening import screen
+from gesscale.analyze.readiness import actionable_reading
 from gesscale.model.decision import Analysis, Plan, Reason, Rejection, Verdict
 from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.model.workflow import Operator, Workflow
 from gesscale.options import PolicyOptions
-from gesscale.plan.placement import (
+from gesscale.plan.node_ranking import (
     NodeRanking,
     additions,
     in_random_order,
@@ -188,7 +188,7 @@ class PerOperatorPolicy(ChoosingPolicy):
         """Analyze every operator; see `gesscale.ports.Policy`."""
         analyses = {}
         for name in self.workflow.operators:
-            screened = screen(name, observation, knowledge, self.options.stabilization_window_s)
+            screened = actionable_reading(name, observation, knowledge, self.options.stabilization_window_s)
             if isinstance(screened, OperatorReading):
                 screened = self.analyze_operator(screened, observation, knowledge)
             analyses[name] = screened

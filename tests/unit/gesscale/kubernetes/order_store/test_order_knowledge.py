@@ -4,7 +4,7 @@ from kube import EPOCH_S, order
 from recorded_steps import T0_S, overloaded
 
 from gesscale.knowledge.memory import MemoryKnowledge
-from gesscale.kubernetes.orders import OrderKnowledge
+from gesscale.kubernetes.order_store import OrderKnowledge
 from gesscale.kubernetes.resource.order import OrderStatus
 
 LATER_S = EPOCH_S + 100.0
