@@ -9,7 +9,7 @@ The live cluster, the simulator and the replay run this file over different adap
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gesscale.errors import ClusterError
 from gesscale.model.decision import FIXED_SLOTS, Analysis, Decision, MapStatus, Outcome, OutcomeStatus, Plan
@@ -68,10 +68,10 @@ class ControlLoop:
         with self.measure_phase("monitor"):
             latencies = self.latencies.current(now_s)
             state = self._cluster_state()
-            observation = self.metrics.observe(now_s).with_weights(state.weights)
+            observation = replace(self.metrics.observe(now_s), node_weights=state.weights)
             self.on_inputs(state, latencies)
         with self.measure_phase("knowledge"):
-            known = self._settle(observation, now_s).with_latencies(latencies)
+            known = replace(self._settle(observation, now_s), latencies=latencies)
         with self.measure_phase("analyze"):
             analyses = self.policy.analyze(observation, known)
         with self.measure_phase("plan"):

@@ -131,10 +131,6 @@ class Knowledge:
     #: ones, which are no longer in force.
     order_unknown: frozenset[str] = frozenset()
 
-    def with_latencies(self, latencies: Latencies) -> "Knowledge":
-        """Return the same with the latency map of this step."""
-        return replace(self, latencies=latencies)
-
     def pending(self, operator: str) -> Order | None:
         """Return the operator's newest order if it has not settled."""
         latest = self.latest(operator)

@@ -128,13 +128,9 @@ def step(settings: Settings, output: Output, *, advise_only: bool) -> None:
     unread = all(decision.analysis.reading is None and decision.plan.reason in _NOT_READ for decision in decisions)
     if unread or any(decision.outcome.status is OutcomeStatus.FAILED for decision in decisions):
         raise typer.Exit(1)
-    if any(_lacks_replicas(decision) for decision in decisions):
+    if any(each.analysis.verdict is Verdict.MORE and each.plan.reason in _NOT_FEASIBLE for each in decisions):
         raise typer.Exit(3)
 
 
 def _document(decisions: Sequence[Decision]) -> dict[str, object]:
     return {"apiVersion": API_VERSION, "decisions": [decision_document(decision) for decision in decisions]}
-
-
-def _lacks_replicas(decision: Decision) -> bool:
-    return decision.analysis.verdict is Verdict.MORE and decision.plan.reason in _NOT_FEASIBLE

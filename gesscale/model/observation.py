@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, PlainSerializer, computed_field
@@ -173,7 +173,3 @@ class WorkflowObservation:
     def __post_init__(self) -> None:
         if both := self.readings.keys() & self.missing_readings.keys():
             raise MetricsUnavailableError("reading-ambiguous", operators=sorted(both))
-
-    def with_weights(self, node_weights: Mapping[str, float]) -> "WorkflowObservation":
-        """Return a copy with the capacity weight of each node."""
-        return replace(self, node_weights=node_weights)

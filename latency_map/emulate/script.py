@@ -60,11 +60,6 @@ def render_script(plan: NodePlan, action: ScriptAction, *, undo_after_s: int | N
     return f"{begin_script(plan, title)}\n{apply}"
 
 
-def explain_delay(delay: AddedDelay) -> str:
-    """Describe one class."""
-    return f"to {delay.to.name} {delay.to.address}: {delay.one_way_us / 1000:g} ms of {delay.rtt_ms:g} ms round trip"
-
-
 def begin_script(plan: NodePlan, title: Sequence[str]) -> str:
     """Return the head of every script: a title, and functions that check the owner of the root qdisc."""
     host = plan.host
@@ -76,7 +71,8 @@ def begin_script(plan: NodePlan, title: Sequence[str]) -> str:
 
 def _delay_lines(plan: NodePlan, delay: AddedDelay) -> str:
     commands = "".join(f"  {command_line(command)}\n" for command in delay_commands(plan, delay))
-    return f"\n  {comment(explain_delay(delay))}\n{commands}"
+    share = f"{delay.one_way_us / 1000:g} ms of {delay.rtt_ms:g} ms round trip"
+    return f"\n  {comment(f'to {delay.to.name} {delay.to.address}: {share}')}\n{commands}"
 
 
 def _deadline(plan: NodePlan, undo_after_s: int) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 from gesscale.common.errors import Problem
 from testbed.cluster.commands import run
+from testbed.cluster.spark_command import spark_home
 from testbed.cluster.state import cache_directory
 from testbed.kubernetes.tools import CONFIG
 
@@ -152,16 +153,12 @@ def _covered(path: Path, others: list[Path]) -> bool:
 
 
 def _environment() -> dict[str, str]:
-    from importlib.util import find_spec
-
-    spec = find_spec("pyspark")
-    spark = str(Path(spec.origin).parent) if spec and spec.origin else ""
     named = {
         "PATH": f"{Path(sys.prefix) / 'bin'}:/usr/local/bin:/usr/bin:/bin",
         "PYTHONPATH": str(PROJECT),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYSPARK_PYTHON": sys.executable,
-        "SPARK_HOME": spark,
+        "SPARK_HOME": str(spark_home()),
         "JAVA_HOME": os.environ.get("JAVA_HOME", ""),
     }
     return {name: value for name, value in named.items() if value}

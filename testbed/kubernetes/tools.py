@@ -141,7 +141,8 @@ def find_tools() -> Tools:
         If one is missing; the message names all that are.
     """
     programs = {name: _program(name) for name in ("containerd", "ctr", "runc", "busybox")}
-    plugins = next((at for at in _plugin_folders() if (at / "host-local").exists()), None)
+    folders = [*map(Path, SYSTEM), UNPACKED / "usr/lib/cni"]
+    plugins = next((at for at in folders if (at / "host-local").exists()), None)
     missing = [name for name, path in programs.items() if path is None]
     if plugins is None or missing:
         raise ClusterError("node-tools-missing", tools=[*missing, *([] if plugins else ["CNI plugins"])])
@@ -177,7 +178,3 @@ def _program(name: str) -> Path | None:
     # an installed busybox may need libraries, which its image lacks
     candidates = unpacked if name == "busybox" else [Path(at_hand)] if at_hand else unpacked
     return next((path for path in candidates if path.exists()), None)
-
-
-def _plugin_folders() -> list[Path]:
-    return [*map(Path, SYSTEM), UNPACKED / "usr/lib/cni"]

@@ -31,14 +31,6 @@ class NexmarkQuery:
     reads: int = 1
 
 
-def _persons(events: Any) -> Any:
-    return events.where(f"kind = {PERSON}").select("id", "name", "city", "state", "at")
-
-
-def _auctions(events: Any) -> Any:
-    return events.where(f"kind = {AUCTION}").select("id", "seller", "category", "at")
-
-
 def _bids(events: Any) -> Any:
     return events.where(f"kind = {BID}").select("number", "auction", "bidder", "price", "channel", "at")
 
@@ -53,8 +45,9 @@ def _prices_in_euro(events: Any) -> Any:
 def _local_sellers(events: Any) -> Any:
     from pyspark.sql import functions as f
 
-    sellers = _persons(events).where(f.col("state").isin(*_LOCAL_STATES))
-    auctions = _auctions(events).where(f"category = {_LOCAL_CATEGORY}")
+    persons = events.where(f"kind = {PERSON}").select("id", "name", "city", "state", "at")
+    sellers = persons.where(f.col("state").isin(*_LOCAL_STATES))
+    auctions = events.where(f"kind = {AUCTION} AND category = {_LOCAL_CATEGORY}")
     offers = auctions.select(f.col("id").alias("auction"), "seller")
     return sellers.join(offers, sellers["id"] == offers["seller"]).select("name", "city", "state", "auction")
 

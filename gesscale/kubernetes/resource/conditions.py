@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from pydantic import ValidationError
 
+from gesscale.common.yaml_text import read_yaml
 from gesscale.kubernetes.resource.parts import format_instant
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
 from gesscale.kubernetes.resource.status import MAX_MESSAGE_CHARS, Condition, shortened
@@ -31,18 +33,7 @@ LIMITS = {
 }
 
 #: The meaning of True, by type of condition.
-MEANING = {
-    "Ready": "The operator is observed and can be scaled. The reason is that of the last decision.",
-    "SettingsInvalid": "spec.policy.settings is invalid, and nothing is changed.",
-    "MetricsAvailable": "Metrics of its batches are available (MetricsFound) and recent.",
-    "ModelFitted": "The performance model has enough readings to predict an MST.",
-    "AbleToScale": "A change is possible now: the cluster is available, none is in progress, the budget allows one.",
-    "ScalingActive": "Changes are applied: mode Act, not paused, metrics available.",
-    "ScalingLimited": "A desired change is blocked by the replica limits, the nodes or missing delays.",
-    "Paused": "spec.pause is in effect.",
-    "FixedSlots": "The query runs in Real-Time Mode: its replicas are observed and never changed.",
-    "ReplicaWithoutState": "A replica holds no partition of the state yet, while another holds several.",
-}
+MEANING: Mapping[str, str] = read_yaml(Path(__file__).with_name("conditions.yaml"))
 TYPES = tuple(MEANING)
 
 _STATUS: Mapping[bool | None, Literal["True", "False", "Unknown"]] = {True: "True", False: "False", None: "Unknown"}

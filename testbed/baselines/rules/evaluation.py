@@ -11,7 +11,7 @@ from enum import StrEnum
 from gesscale.formatting import format_duration
 from gesscale.model.decision import Reason
 from gesscale.model.workflow import Operator
-from testbed.baselines.rules.model import Guard, Metric, Rule, RuleTrigger, ScalingAction
+from testbed.baselines.rules.model import ALL, Guard, Metric, Rule, RuleTrigger, ScalingAction
 from testbed.baselines.rules.readings import MetricSample, MetricSamples
 from testbed.baselines.rules.settings import RulesSettings
 
@@ -96,7 +96,7 @@ class RuleEvaluation:
 
 def ranked(rules: Iterable[Rule], operator: str) -> tuple[Rule, ...]:
     """Return the rules of an operator: its own first, then those for all operators, each in order (Algorithm 4.1)."""
-    mine = [rule for rule in rules if rule.is_for(operator)]
+    mine = [rule for rule in rules if rule.operator in {ALL, operator}]
     return tuple(sorted(mine, key=lambda rule: rule.operator != operator))
 
 

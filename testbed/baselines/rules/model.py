@@ -208,10 +208,6 @@ class Rule(SettingsGroup):
             raise InvalidValueError("rule-together-without-all", operator=self.operator)
         return self
 
-    def is_for(self, operator: str) -> bool:
-        """Return True if the rule scales this operator."""
-        return self.operator in {ALL, operator}
-
 
 class RuleSet(SettingsGroup):
     """Set of rules; may be empty."""
