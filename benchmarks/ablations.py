@@ -28,7 +28,7 @@ from gesscale.policies.gesscale2 import policy
 from gesscale.policies.gesscale2.analysis.best_placements import Placements, placements
 from gesscale.policies.gesscale2.analysis.changes import change_cost
 from gesscale.policies.gesscale2.analysis.costs import estimate_costs
-from gesscale.policies.gesscale2.analysis.scenarios import LEAST_BUCKETS, Scenarios, scenarios
+from gesscale.policies.gesscale2.analysis.scenarios import MIN_BUCKETS, Scenarios, scenarios
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import read_experiment
 from testbed.arena.names import IDEAL, ORACLE, PRICES
@@ -56,7 +56,7 @@ class Idea(NamedTuple):
 
 
 def _no_repetitions(rates: Any, ahead: Any, after: Any, replica_rows_per_s: float) -> Scenarios:
-    return _scenarios(rates[-(LEAST_BUCKETS - 1) :], ahead, after, replica_rows_per_s)
+    return _scenarios(rates[-(MIN_BUCKETS - 1) :], ahead, after, replica_rows_per_s)
 
 
 def _last_load(rates: Any, ahead: Any, after: Any, replica_rows_per_s: float) -> Scenarios:

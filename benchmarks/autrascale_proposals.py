@@ -28,7 +28,7 @@ from testbed.baselines.autrascale.search import (
 )
 
 OPERATORS = (2, 4, 6, 8, 10)
-LEAST, MOST = 2, 40
+MIN_REPLICAS, MAX_REPLICAS = 2, 40
 UNIFORM, NEW_SAMPLES = 10, 3
 BATCH_S, TARGET_S = 10.0, 6.0
 """Latency of an operator with the fewest replicas, and the target per operator (mean over a workflow); seconds."""
@@ -36,8 +36,8 @@ MARGIN, WEIGHT = 0.01, 0.8
 
 
 def score(replicas: Replicas, cost: float) -> float:
-    latency_s = cost * sum(BATCH_S * LEAST / count for count in replicas)
-    return benefit(replicas, (LEAST,) * len(replicas), latency_s, TARGET_S * len(replicas), WEIGHT)
+    latency_s = cost * sum(BATCH_S * MIN_REPLICAS / count for count in replicas)
+    return benefit(replicas, (MIN_REPLICAS,) * len(replicas), latency_s, TARGET_S * len(replicas), WEIGHT)
 
 
 def scores(configurations: list[Replicas], cost: float = 1.0) -> np.ndarray:
@@ -71,7 +71,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=15)
     asked = parser.parse_args()
-    spaces = {count: SearchSpace((LEAST,) * count, (MOST,) * count) for count in OPERATORS}
+    spaces = {count: SearchSpace((MIN_REPLICAS,) * count, (MAX_REPLICAS,) * count) for count in OPERATORS}
     algorithms = {"algorithm_1": algorithm_1, "algorithm_2": algorithm_2}
     took = {(name, count): [] for name in algorithms for count in OPERATORS}
     with threadpool_limits(1):

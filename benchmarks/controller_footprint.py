@@ -237,8 +237,8 @@ def cpu_s(pid: int) -> float:
 def memory_mib(pid: int) -> dict[str, float]:
     """Return the resident memory of a process now and its peak; the latter includes that of qemu."""
     status = Path(f"/proc/{pid}/status").read_text()
-    (most_kib,) = re.findall(r"^VmHWM:\s+(\d+) kB", status, re.MULTILINE)
-    return {"now": resident_mib(pid), "most": round(int(most_kib) / 1024, 1)}
+    (max_kib,) = re.findall(r"^VmHWM:\s+(\d+) kB", status, re.MULTILINE)
+    return {"now": resident_mib(pid), "most": round(int(max_kib) / 1024, 1)}
 
 
 def orders_after_change(connection: Connection, world: str, operators: int) -> dict[str, object]:

@@ -21,9 +21,9 @@ from pathlib import Path
 
 import numpy as np
 
-from latency_map import LARGEST, DelayKind, DelayUnit, LatencyMap, Method, least_nd_max_subset, read_survey
+from latency_map import LARGEST, DelayKind, DelayUnit, LatencyMap, Method, min_nd_max_subset, read_survey
 
-greedy_nd_max_subset = partial(least_nd_max_subset, method=Method.GREEDY, max_steps=0)
+greedy_nd_max_subset = partial(min_nd_max_subset, method=Method.GREEDY, max_steps=0)
 
 SEED = 20261121
 SIZES = range(2, 13)
@@ -38,9 +38,9 @@ def nearest_pair(pool: LatencyMap) -> list[str]:
 
 def excess(pool: LatencyMap, size: int) -> dict[str, tuple[float, float]]:
     """Return NDmax of the greedy and of the exact search for each method."""
-    free = least_nd_max_subset(pool, size)
+    free = min_nd_max_subset(pool, size)
     fixed = pool.names[:1]
-    kept = least_nd_max_subset(pool, size, keep=fixed)
+    kept = min_nd_max_subset(pool, size, keep=fixed)
     assert free.optimal, "the exact search stopped early"
     assert kept.optimal, "the exact search stopped early"
     greedy = {

@@ -25,7 +25,7 @@ from faulty_ports import Faults
 from long_run import LongRunReport, long_run, long_run_scene
 
 _BUDGET = 1
-_GAP_S, _LEAST_S, _MOST_S = 600.0, 60.0, 900.0
+_GAP_S, _MIN_S, _MAX_S = 600.0, 60.0, 900.0
 
 
 def resident_mib() -> float:
@@ -47,7 +47,7 @@ def is_sound(report: LongRunReport) -> bool:
         report.decisions == report.steps * report.operators
         and report.rows_offered == report.rows_processed
         and not report.doubtful_removals
-        and report.most_changing <= _BUDGET
+        and report.max_changing <= _BUDGET
     )
 
 
@@ -60,7 +60,7 @@ def main() -> None:
     given = parser.parse_args()
     duration_s = 3600.0 * given.hours
     scene = long_run_scene(duration_s, given.seed)
-    faults = Faults.drawn(given.seed, duration_s, mean_gap_s=_GAP_S, least_s=_LEAST_S, most_s=_MOST_S)
+    faults = Faults.drawn(given.seed, duration_s, mean_gap_s=_GAP_S, min_s=_MIN_S, max_s=_MAX_S)
     resident: list[float] = []
 
     def note(at_s: float) -> None:

@@ -29,7 +29,7 @@ from latency_map import (
     LatencyMap,
     Method,
     Survey,
-    least_nd_max_subset,
+    min_nd_max_subset,
     read_survey,
     write_survey,
 )
@@ -72,7 +72,7 @@ def plain_greedy(latencies: LatencyMap, size: int) -> float:
     return least
 
 
-def networkx_least(latencies: LatencyMap, size: int) -> float:
+def networkx_min(latencies: LatencyMap, size: int) -> float:
     """Return the minimum NDmax, by bisection over the delays and all maximal cliques of each graph."""
     levels = np.unique(latencies.rtt_ms)
     low, high = 0, len(levels) - 1
@@ -88,15 +88,15 @@ def choosing(latencies: LatencyMap, runs: int) -> dict[str, object]:
     rng = np.random.default_rng(SEED)
     greedy, exact, cliques, certain = [], [], [], 0
     for _ in range(runs):
-        greedy.append(timed_ms(lambda: least_nd_max_subset(latencies, SIZE, method=Method.GREEDY)))
+        greedy.append(timed_ms(lambda: min_nd_max_subset(latencies, SIZE, method=Method.GREEDY)))
         pool = latencies.subset(rng.choice(latencies.names, POOL, replace=False).tolist())
-        exact.append(timed_ms(lambda pool=pool: least_nd_max_subset(pool, SIZE, method=Method.EXACT)))
-        cliques.append(timed_ms(lambda pool=pool: networkx_least(pool, SIZE)))
-        choice = least_nd_max_subset(pool, SIZE)
+        exact.append(timed_ms(lambda pool=pool: min_nd_max_subset(pool, SIZE, method=Method.EXACT)))
+        cliques.append(timed_ms(lambda pool=pool: networkx_min(pool, SIZE)))
+        choice = min_nd_max_subset(pool, SIZE)
         certain += choice.optimal
-        assert choice.nd_max_ms == networkx_least(pool, SIZE)
+        assert choice.nd_max_ms == networkx_min(pool, SIZE)
     plain = [timed_ms(lambda: plain_greedy(latencies, SIZE)) for _ in range(3)]
-    found = least_nd_max_subset(latencies, SIZE, method=Method.GREEDY)
+    found = min_nd_max_subset(latencies, SIZE, method=Method.GREEDY)
     return {
         f"choose_{SIZE}_of_{len(latencies)}_greedy_ms": spread(greedy),
         "its_nd_max_ms": found.nd_max_ms,
@@ -116,7 +116,7 @@ def greedy_by_structure(latencies: LatencyMap, runs: int) -> dict[str, object]:
     rng = np.random.default_rng(SEED)
     half = np.triu(rng.uniform(1, 300, latencies.rtt_ms.shape), 1)
     noise = LatencyMap(names=latencies.names, rtt_ms=half + half.T)
-    took = [timed_ms(lambda: least_nd_max_subset(noise, SIZE, method=Method.GREEDY)) for _ in range(runs)]
+    took = [timed_ms(lambda: min_nd_max_subset(noise, SIZE, method=Method.GREEDY)) for _ in range(runs)]
     return {f"choose_{SIZE}_of_{len(latencies)}_greedy_random_delays_ms": spread(took)}
 
 
@@ -158,9 +158,9 @@ def holding() -> dict[str, object]:
             f"map_of_{LARGE}_nodes": allocated_mb(lambda: LatencyMap(names=names, rtt_ms=rtt_ms)),
             "read_from_our_json": allocated_mb(read),
             "its_file_mb": round(file.stat().st_size / 1e6, 1),
-            f"choose_{SIZE}_of_it": allocated_mb(lambda: least_nd_max_subset(latencies, SIZE)),
+            f"choose_{SIZE}_of_it": allocated_mb(lambda: min_nd_max_subset(latencies, SIZE)),
             f"choose_{SIZE}_of_{LARGE}_ms": spread(
-                [timed_ms(lambda: least_nd_max_subset(latencies, SIZE)) for _ in range(3)]
+                [timed_ms(lambda: min_nd_max_subset(latencies, SIZE)) for _ in range(3)]
             ),
         }
 

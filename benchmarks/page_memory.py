@@ -24,7 +24,7 @@ from gesscale.service.journal import JournalStep
 BURST = 60
 """Steps that are sent before the page must have drawn the newest one."""
 
-LONGEST_WAIT_S = 120.0
+MAX_WAIT_S = 120.0
 
 
 def step(names: list[str], at_s: float, number: int) -> JournalStep:
@@ -47,7 +47,7 @@ def figures(driver: webdriver.Chrome) -> dict[str, float]:
 def wait_until_drawn(driver: webdriver.Chrome, at_s: float) -> None:
     """Wait until the page shows the newest step; time zones of whole hours only."""
     wanted = time.strftime(":%M:%S", time.gmtime(at_s))
-    deadline_s = time.monotonic() + LONGEST_WAIT_S
+    deadline_s = time.monotonic() + MAX_WAIT_S
     while not driver.execute_script("return document.querySelector('#time output').textContent").endswith(wanted):
         assert time.monotonic() < deadline_s, f"the page did not draw the step that ends in {wanted}"
         time.sleep(0.02)

@@ -39,7 +39,7 @@ BUCKET_S = 60.0
 LONG_HORIZON_BUCKETS = 24
 MINUTES_AHEAD = (1, 3, 6, 12, 24)
 OUTSIDE = (0.05, 0.95)
-_LEAST_S = 1e-6
+_MIN_S = 1e-6
 """Margin before the end of the load, where it has no rate."""
 
 FORESIGHT = "perfect foresight"
@@ -77,7 +77,7 @@ class LoadObserver:
 
     def future_rates(self, buckets: int) -> Array:
         """Return the mean rate of each bucket from now on, rows/s; 0 after the end."""
-        instants_s = np.minimum(self.now_s + BUCKET_S * np.arange(buckets + 1), self.until_s - _LEAST_S)
+        instants_s = np.minimum(self.now_s + BUCKET_S * np.arange(buckets + 1), self.until_s - _MIN_S)
         rows = [
             inflow_rows_per_s(self.inflow, begin_s, end_s - begin_s) * (end_s - begin_s) if end_s > begin_s else 0.0
             for begin_s, end_s in pairwise(instants_s.tolist())

@@ -17,7 +17,7 @@ import pandas as pd
 from testbed.arena.evaluation.statistics import compare
 from testbed.arena.runs.results import read_results
 
-LEAST = 1.05
+MIN_RATIO = 1.05
 """Intervals that begin below this count as no effect."""
 
 
@@ -37,7 +37,7 @@ def main(results: Path) -> None:
                 under, calm = (groups[each, policy, workload] for each in (variant, "default"))
                 for metric in ("latency_p95_s", "cost_over_ideal"):
                     ratio = compare(under[metric].dropna().to_dict(), calm[metric].dropna().to_dict()).ratio
-                    if ratio is not None and ratio.low is not None and ratio.low > LEAST:
+                    if ratio is not None and ratio.low is not None and ratio.low > MIN_RATIO:
                         effects.append((ratio.low, ratio.mean, ratio.high, metric, workload))
             lost = runs.loc[(runs["variant"] == variant) & (runs["policy"] == policy), "was_lost"].sum()
             worst = "not worse"

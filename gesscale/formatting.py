@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from gesscale.common.text import shortened
 
-_LONGEST_KEY = 120
-_LONGEST_TEXT = 200
+_MAX_KEY_CHARACTERS = 120
+_MAX_TEXT_CHARACTERS = 200
 _UNITS = (("days", 86400.0), ("h", 3600.0), ("min", 60.0))
 
 
@@ -37,7 +37,7 @@ def key_path(keys: Iterable[object]) -> str:
 def describe_exception(error: BaseException) -> str:
     """Return the type of an exception and the beginning of its text, on one line."""
     try:
-        text = " ".join(str(error).split())[:_LONGEST_TEXT]
+        text = " ".join(str(error).split())[:_MAX_TEXT_CHARACTERS]
     except Exception:  # noqa: BLE001 - an exception of other code may raise when it is formatted
         text = ""
     text = "".join(letter if letter.isprintable() else "?" for letter in text)
@@ -45,4 +45,4 @@ def describe_exception(error: BaseException) -> str:
 
 
 def _key(key: str) -> str:
-    return key if key.isprintable() and len(key) <= _LONGEST_KEY else shortened(key)
+    return key if key.isprintable() and len(key) <= _MAX_KEY_CHARACTERS else shortened(key)

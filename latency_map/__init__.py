@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from latency_map.choose.choice import NodeChoice, least_nd_max_subset
+    from latency_map.choose.choice import NodeChoice, min_nd_max_subset
     from latency_map.choose.ranking import Distances, UnreachableNode, rank_by_distance
     from latency_map.errors import LatencyMapError, MissingDelayError, NoChoiceError, UnknownNodeError
     from latency_map.formats.loading import Imported, parse_survey, read_map, read_survey, write_csv, write_survey
@@ -39,7 +39,7 @@ __all__ = [
     "Survey",
     "UnknownNodeError",
     "UnreachableNode",
-    "least_nd_max_subset",
+    "min_nd_max_subset",
     "parse_survey",
     "rank_by_distance",
     "read_map",

@@ -179,11 +179,11 @@ def _incomparable(readings: Sequence[Reading], curve: Curve) -> list[Problem]:
     notes = []
     waves = {round(reading.tasks / reading.replicas, 3) for reading in readings if reading.tasks is not None}
     if len(waves) > 1:
-        notes.append(Problem("model-tasks-mixed", {"least": min(waves), "most": max(waves)}))
+        notes.append(Problem("model-tasks-mixed", {"min": min(waves), "max": max(waves)}))
     sized = [(reading.batch_rows, reading.capacity) for reading in readings if reading.batch_rows is not None]
     sizes = [rows for rows, _ in sized]
     if curve.law == "gesscale" and _differ(sizes) and _differ([rows / capacity for rows, capacity in sized]):
-        notes.append(Problem("model-batch-sizes-mixed", {"least": min(sizes), "most": max(sizes)}))
+        notes.append(Problem("model-batch-sizes-mixed", {"min": min(sizes), "max": max(sizes)}))
     return notes
 
 

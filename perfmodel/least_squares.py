@@ -20,9 +20,9 @@ MAX_EVALUATIONS = 200
 TOLERANCE = 1e-12
 #: A small gain ends the search only after a step with little damping.
 _TRUSTED_DAMPING = 1e-2
-_LEAST_DAMPING, _MOST_DAMPING = 1e-12, 1e12
+_MIN_DAMPING, _MAX_DAMPING = 1e-12, 1e12
 #: Lower bound of the curvature: an outlier has a negative one, and gets next to no weight instead.
-_LEAST_CURVATURE = 1e-10
+_MIN_CURVATURE = 1e-10
 
 
 def minimise(
@@ -70,7 +70,7 @@ def minimise(
     if not math.isfinite(cost):
         raise ValueError("residuals are not finite in the initial point")
     damping, evaluations = 1e-3, 1
-    while evaluations < MAX_EVALUATIONS and damping < _MOST_DAMPING:
+    while evaluations < MAX_EVALUATIONS and damping < _MAX_DAMPING:
         design = jacobian(at)
         gradient = design.T @ (slope * left)
         hessian = (design.T * curvature) @ design
@@ -81,7 +81,7 @@ def minimise(
         squares = slope @ design[:, free] ** 2
         scales = np.where(squares > 0, squares, 1.0)
         better = False
-        while not better and evaluations < MAX_EVALUATIONS and damping < _MOST_DAMPING:
+        while not better and evaluations < MAX_EVALUATIONS and damping < _MAX_DAMPING:
             step = np.zeros_like(at)
             step[free] = _solved(inner, scales, damping, downhill)
             tried = np.minimum(np.maximum(at + step, lower), upper)
@@ -89,7 +89,7 @@ def minimise(
             evaluations += 1
             cost_then, slope_then, curvature_then = _losses(left_then, loss, scale)
             better = bool(cost_then < cost)
-            damping = max(damping / 10, _LEAST_DAMPING) if better else damping * 10
+            damping = max(damping / 10, _MIN_DAMPING) if better else damping * 10
             still = np.abs(tried - at) <= TOLERANCE * np.abs(tried)
             if still.all():
                 return at
@@ -116,4 +116,4 @@ def _losses(left: Vector, loss: Loss, scale: float) -> tuple[float, Vector, Vect
         root = np.sqrt(1 + z)
         return float(2 * scale**2 * (root - 1).sum()), 1 / root, 1 / root**3
     slope = 1 / (1 + z)
-    return float(scale**2 * np.log1p(z).sum()), slope, np.maximum((1 - z) * slope**2, _LEAST_CURVATURE)
+    return float(scale**2 * np.log1p(z).sum()), slope, np.maximum((1 - z) * slope**2, _MIN_CURVATURE)

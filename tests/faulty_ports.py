@@ -57,7 +57,7 @@ class Faults:
         return any(each.fault in faults and each.from_s <= at_s < each.until_s for each in self.windows)
 
     @classmethod
-    def drawn(cls, seed: int, duration_s: float, *, mean_gap_s: float, least_s: float, most_s: float) -> "Faults":
+    def drawn(cls, seed: int, duration_s: float, *, mean_gap_s: float, min_s: float, max_s: float) -> "Faults":
         """Draw faults one after the other, all kinds in turn, so that each of them comes."""
         rng = np.random.default_rng(seed)
         windows: list[FaultWindow] = []
@@ -65,7 +65,7 @@ class Faults:
         at_s = rng.exponential(mean_gap_s)
         while at_s < duration_s:
             kinds = kinds or [tuple(Fault)[index] for index in rng.permutation(len(Fault))]
-            until_s = at_s + rng.uniform(least_s, most_s)
+            until_s = at_s + rng.uniform(min_s, max_s)
             windows.append(FaultWindow(kinds.pop(), at_s, until_s))
             at_s = until_s + rng.exponential(mean_gap_s)
         return cls(windows)

@@ -53,7 +53,7 @@ class LongRunReport:
     decisions: int = 0
     changes: int = 0
     reversals: int = 0
-    most_changing: int = 0
+    max_changing: int = 0
     doubtful_removals: list[Decision] = field(default_factory=list)
     restarts: int = 0
     longest_pause_s: float = 0.0
@@ -192,7 +192,7 @@ class _Watch:
                 self._changed(decision, now_s)
         known = self._loop.knowledge.recall(decisions[0].at_s)
         changing = changing_now(self._operators, known, decisions[0].at_s, self._loop.rescale_timeout_s)
-        report.most_changing = max(report.most_changing, len(changing))
+        report.max_changing = max(report.max_changing, len(changing))
 
     def _changed(self, decision: Decision, now_s: float) -> None:
         self.report.changes += 1

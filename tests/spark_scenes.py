@@ -33,8 +33,8 @@ def equal_delays(count: int, rtt_ms: float) -> LatencyMap:
     return LatencyMap(names=tuple(f"n{index}" for index in range(count)), rtt_ms=matrix)
 
 
-def drawn_delays(count: int, seed: int, most_ms: float = 300.0) -> LatencyMap:
-    upper = np.triu(np.random.default_rng(seed).uniform(0, most_ms, (count, count)), 1)
+def drawn_delays(count: int, seed: int, max_ms: float = 300.0) -> LatencyMap:
+    upper = np.triu(np.random.default_rng(seed).uniform(0, max_ms, (count, count)), 1)
     return LatencyMap(names=tuple(f"n{index}" for index in range(count)), rtt_ms=upper + upper.T)
 
 

@@ -26,7 +26,7 @@ _problem_console = Console(stderr=True, soft_wrap=True, markup=False, highlight=
 _UNBOUNDED = 100_000
 _PROBLEMS_SHOWN = 3
 #: Characters; a longer word, such as a path, may be folded.
-_LONGEST_WHOLE_WORD = 32
+_MAX_UNBROKEN_CHARACTERS = 32
 
 
 class Output(StrEnum):
@@ -133,7 +133,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
             escape(heading),
             justify="right" if numeric else "left",
             overflow="fold",
-            min_width=min(longest, _LONGEST_WHOLE_WORD),
+            min_width=min(longest, _MAX_UNBROKEN_CHARACTERS),
         )
     for row in cells:
         result.add_row(*(_cell(cell) for cell in row))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 _SHOWN = 5
 _SHOWN_CHARACTERS = 40
 _REPR_CHARACTERS = 60
-_LONGEST_NUMBER_BITS = 1000
+_MAX_NUMBER_BITS = 1000
 
 
 def format_list(items: Iterable[str]) -> str:
@@ -43,7 +43,7 @@ class _TruncatedRepr(reprlib.Repr):
         self.maxstring = self.maxother = _REPR_CHARACTERS
 
     def repr_int(self, x: int, level: int) -> str:
-        if x.bit_length() > _LONGEST_NUMBER_BITS:
+        if x.bit_length() > _MAX_NUMBER_BITS:
             return f"a whole number of {x.bit_length()} bits"
         return super().repr_int(x, level)
 

@@ -13,7 +13,7 @@ from gesscale.model.observation import Batch
 #: A batch may end this long after "now", because its response arrives after the step has begun.
 CLOCK_TOLERANCE_S = 5.0
 
-_LEAST_S = 0.001
+_MIN_DURATION_S = 0.001
 _FIGURES = tuple(each.name for each in fields(BatchFigures) if each.default is MISSING)
 _required = attrgetter(*_FIGURES)
 _OPTIONAL = {name: figure for name, figure in figures_of(BatchFigures).items() if name not in _FIGURES}
@@ -86,7 +86,7 @@ def _invalid_figure(batch: Batch) -> Problem | None:
     for name, value in zip(_FIGURES, _required(batch), strict=True):
         if not 0 <= value < math.inf:
             return Problem("batch-figure-invalid", {"batch_id": batch.batch_id, "figure": name, "got": value})
-    if not _LEAST_S <= batch.seconds <= batch.ended_at_s:
+    if not _MIN_DURATION_S <= batch.seconds <= batch.ended_at_s:
         return Problem("batch-duration-invalid", {"batch_id": batch.batch_id, "got": batch.seconds})
     return None
 

@@ -20,7 +20,7 @@ from gesscale.fields import format_duration
 from gesscale.model.decision import Decision
 from gesscale.model.document import as_document, codec, decision_document
 from gesscale.model.observation import Batch
-from gesscale.monitor.records import LONGEST_RUN_S, recorded_batch
+from gesscale.monitor.records import MAX_RUN_S, recorded_batch
 from gesscale.validation import first_problem
 
 BATCHES, DECISIONS, SETTINGS = "batches.jsonl", "decisions.jsonl", "gesscale.yaml"
@@ -146,11 +146,11 @@ def _check_names(recorded: Iterable[str | None], operators: Collection[str], fol
 
 def _check_span(times_s: Collection[float], file: Path) -> None:
     first_s, last_s = min(times_s, default=0.0), max(times_s, default=0.0)
-    if last_s - first_s > LONGEST_RUN_S:
+    if last_s - first_s > MAX_RUN_S:
         raise InputError(
             "record-too-long",
             source=str(file),
-            limit=format_duration(LONGEST_RUN_S),
+            limit=format_duration(MAX_RUN_S),
             first_s=str(first_s),
             last_s=str(last_s),
         )

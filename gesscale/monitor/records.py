@@ -33,7 +33,7 @@ def _none_if_nan(value: object) -> object:
 
 
 #: Longest recorded run; in a longer one, a time must be wrong.
-LONGEST_RUN_S = 31 * 86400.0
+MAX_RUN_S = 31 * 86400.0
 _LARGEST = 2**63 - 1
 _MAX_BATCHES = 1024
 #: Most values of one response: 512 batches on 50 replicas have 140,000. Parsed, a value may take a hundred times
@@ -102,7 +102,7 @@ def _within(least: float, most: float) -> Any:
 
     def check(value: float | None) -> float | None:
         if value is not None and (least > value > 0 or value > most):
-            raise InvalidValueError("number-out-of-range", least=least, most=most, got=value)
+            raise InvalidValueError("number-out-of-range", min=least, max=most, got=value)
         return value
 
     return Annotated[float | None, AfterValidator(check), BeforeValidator(_none_if_nan)]
@@ -113,8 +113,8 @@ _BatchLine = batch_form(
     _OnNodes,
     optional=_within(0.0, MAX_FIGURE),
     ended_at_s=EpochSeconds,
-    seconds=Annotated[float, Field(le=LONGEST_RUN_S)],
-    trigger_s=_within(MIN_DURATION_S, LONGEST_RUN_S),
+    seconds=Annotated[float, Field(le=MAX_RUN_S)],
+    trigger_s=_within(MIN_DURATION_S, MAX_RUN_S),
 )
 
 

@@ -13,7 +13,7 @@ from gesscale.model.observation import Batch, MissingReading, NodeReading, Opera
 from gesscale.monitor.batch_screen import ScreenedBatches
 
 _UNKNOWN_TRIGGER_S = 1.0
-_LEAST_S = 0.001  # Spark counts milliseconds
+_MIN_DURATION_S = 0.001  # Spark counts milliseconds
 
 
 #: Computes the figures of each replica of a placement from the batches of a window and its length in seconds.
@@ -123,7 +123,7 @@ def _reading(
     placement = tuple(sorted(set(newest.nodes)))
     inside = batches[span.first :]
     began = [batch.ended_at_s - batch.seconds for batch in inside]
-    duration_s = max(_LEAST_S, span.until_s - span.begin_s - _gap_s(inside))
+    duration_s = max(_MIN_DURATION_S, span.until_s - span.begin_s - _gap_s(inside))
     busy_s = sum([batch.ended_at_s - max(at_s, span.begin_s) for batch, at_s in zip(inside, began, strict=True)])
     # Whether a batch is saturated or warm depends on the two batches before it and the last one with rows.
     last_with_rows = next((index for index in reversed(range(span.first)) if batches[index].rows > 0), 0)

@@ -6,7 +6,7 @@ from gesscale.model.decision import Analysis, Plan, Reason
 from gesscale.plan.directives import Directive
 from gesscale.plan.node_ranking import additions, nd_max_ms, unchanged, usable
 from gesscale.ports import ClusterState, Knowledge
-from latency_map import LatencyMap, NoChoiceError, least_nd_max_subset
+from latency_map import LatencyMap, NoChoiceError, min_nd_max_subset
 
 
 def restore_lost(
@@ -110,7 +110,7 @@ def _least_apart(delays: LatencyMap | None, nodes: tuple[str, ...], driver_node:
     known = [node for node in nodes if node in delays]
     driver_serves = driver_node in known
     try:
-        choice = least_nd_max_subset(delays, replicas + (not driver_serves), keep={driver_node}, candidates=known)
+        choice = min_nd_max_subset(delays, replicas + (not driver_serves), keep={driver_node}, candidates=known)
     except NoChoiceError:
         return ()
     return tuple(sorted(node for node in choice.nodes if driver_serves or node != driver_node))

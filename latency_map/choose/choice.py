@@ -53,7 +53,7 @@ class NodeChoice:
         return self.gap_ms == 0
 
 
-def least_nd_max_subset(
+def min_nd_max_subset(
     latencies: LatencyMap,
     size: int,
     *,

@@ -29,12 +29,12 @@ class Pool:
 
     @classmethod
     def of(cls, latencies: LatencyMap, size: int, *, keep: Iterable[str], candidates: Iterable[str] | None) -> Self:
-        """Return the nodes that can be chosen with the kept ones; raises the errors of `least_nd_max_subset`."""
+        """Return the nodes that can be chosen with the kept ones; raises the errors of `min_nd_max_subset`."""
         kept = set(keep)
         names = sorted(kept.union(latencies.names if candidates is None else candidates))
         rows = latencies.positions(names)
         if size < max(1, len(kept)):
-            raise LatencyMapError("choice-size-invalid", least=max(1, len(kept)), got=size)
+            raise LatencyMapError("choice-size-invalid", min=max(1, len(kept)), got=size)
         if gaps := latencies.missing(kept):
             raise NoChoiceError(MissingDelayError(gaps).problems)
         delays_ms = latencies.rtt_ms[rows][:, rows]

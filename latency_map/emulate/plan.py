@@ -24,7 +24,7 @@ RATE_MBIT = 10_000
 
 _FIRST_CHILD = 0x1000  # above the handle of the root, and below 0x8000, from which the kernel assigns handles
 _PACKET_BITS = 1500 * 8
-_LEAST_QUEUE = 1000
+_MIN_QUEUE_PACKETS = 1000
 _QUANTUM_BYTES = 200_000  # the largest of the kernel, which it otherwise derives from a high rate with a warning
 _DIRECT_PACKETS = 1000
 
@@ -179,4 +179,4 @@ def delay_commands(plan: NodePlan, delay: AddedDelay) -> Iterator[Command]:
 
 def queue_packets(rate_mbit: int, one_way_us: int) -> int:
     """Return the queue length of netem: twice the number of full packets in transit at full rate."""
-    return max(_LEAST_QUEUE, -(-2 * rate_mbit * one_way_us // _PACKET_BITS))
+    return max(_MIN_QUEUE_PACKETS, -(-2 * rate_mbit * one_way_us // _PACKET_BITS))

@@ -16,7 +16,7 @@ _DELAY = {"latency", "delay", "ping"}
 _OTHER = {"avg", "average", "mean", "median", "p50", "min", "max", "value", "time", "in"}
 _JOINED = (("round trip", "roundtrip"), ("one way", "oneway"))
 _WORD = re.compile(r"[a-zµμ]+[0-9]*")
-_LONGEST = 60
+_MAX_CHARACTERS = 60
 _PAIRS = (
     ("from", "to"),
     ("source", "target"),
@@ -32,7 +32,7 @@ _DELAY_STRING = re.compile(r"\s*([0-9.eE+-]{1,40})\s*([a-zµμ]{1,12})\s*", re.I
 
 def words_of(label: str) -> tuple[str, ...]:
     """Return the words of a label in lower case, "round trip" and "one way" joined; empty for a long label."""
-    if len(label) > _LONGEST:
+    if len(label) > _MAX_CHARACTERS:
         return ()
     plain = re.sub(r"[\s_()\[\]./-]+", " ", label.lower()).strip()
     for apart, joined in _JOINED:

@@ -27,7 +27,7 @@ _FPING_REPLY = re.compile(_STAMP + rf"{_FPING_TARGET}\s+: \[\d+\], (?:\d+ bytes,
 _FPING_REPLIES = re.compile(rf"{_FPING_TARGET}\s+:((?: (?:{_MS}|-))+)")
 _FPING_SUMMARY = re.compile(rf"{_FPING_TARGET}\s+: xmt/rcv/%\w+ = [^,]+(?:, min/avg/max = {_MS}/{_MS}/{_MS})?")
 _FPING_STATE = re.compile(rf"{_FPING_TARGET} is (?:alive|unreachable)(?: \({_MS} ms\))?.*")
-_LONGEST_LINE = 2000
+_MAX_LINE_CHARACTERS = 2000
 
 PING_BEGINS = re.compile(r"^PING6?[ (]\S+[ )].*(?:bytes|-->)", re.MULTILINE)
 FPING_BEGINS = re.compile(
@@ -120,7 +120,7 @@ def _figures(*texts: str | None) -> list[float]:
 
 
 def _short_lines(source: MapSource) -> Iterator[str]:
-    return (line.rstrip() for line in source.lines() if len(line) <= _LONGEST_LINE)
+    return (line.rstrip() for line in source.lines() if len(line) <= _MAX_LINE_CHARACTERS)
 
 
 def _one_row(

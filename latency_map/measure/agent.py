@@ -112,8 +112,8 @@ class Rounds:
         self._reported = cause
 
     def _extend_deadline(self, nodes: int) -> None:
-        longest_s = self._options.longest_round_s(nodes) + self._discovery_s
-        self._alive_until_s = self._clock() + _STALLED_ROUNDS * longest_s
+        max_s = self._options.max_round_s(nodes) + self._discovery_s
+        self._alive_until_s = self._clock() + _STALLED_ROUNDS * max_s
 
 
 def serve(options: AgentOptions, *, report: Report, announce: Callable[[str], None]) -> None:

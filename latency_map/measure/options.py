@@ -46,14 +46,14 @@ class AgentOptions:
     method: ProbeMethod
     probe_port: int
 
-    def longest_round_s(self, nodes: int) -> float:
+    def max_round_s(self, nodes: int) -> float:
         """Return the longest duration of a round for a number of nodes, if all replies are late."""
         probes = min(self.neighbours, nodes - 1) * self.count
         return max(self.round_s, probes / self.rate_per_s + self.timeout_s)
 
     def turn_s(self, nodes: int) -> float:
         """Return the seconds in which every pair has its turn, for a number of nodes."""
-        return self.longest_round_s(nodes) * rounds_to_cover(nodes, self.neighbours)
+        return self.max_round_s(nodes) * rounds_to_cover(nodes, self.neighbours)
 
     def kept_s(self, nodes: int) -> float:
         """Return the window of the figures for a number of nodes."""

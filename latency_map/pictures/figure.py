@@ -19,8 +19,8 @@ CLUSTER_COLOURS = ("#0072B2", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#8C8C
 MEMBER_COLOUR = "#D55E00"
 
 _SUFFIXES = (".png", ".svg")
-_LONGEST_NAME = 32
-_MOST_PIXELS = 2600
+_MAX_NAME_CHARACTERS = 32
+_MAX_PIXELS = 2600
 _DPI = 150
 
 
@@ -57,7 +57,7 @@ def save(figure: "Figure", path: Path | str) -> None:
 
     file = check_target(path)
     svg = file.suffix.lower() == ".svg"
-    dpi = min(_DPI, _MOST_PIXELS / max(figure.get_size_inches()))
+    dpi = min(_DPI, _MAX_PIXELS / max(figure.get_size_inches()))
     try:
         with mpl.rc_context({"svg.hashsalt": "latency-map"}):
             figure.savefig(file, dpi=dpi, metadata={"Date": None} if svg else None)
@@ -87,7 +87,7 @@ def node_labels(names: Sequence[str]) -> dict[str, str]:
 
 def wrap_line(text: str, characters: int) -> str:
     """Break a line into lines of a largest length."""
-    return "\n".join(textwrap.wrap(text, max(characters, _LONGEST_NAME), break_on_hyphens=False))
+    return "\n".join(textwrap.wrap(text, max(characters, _MAX_NAME_CHARACTERS), break_on_hyphens=False))
 
 
 def count_noun(number: int, noun: str) -> str:
@@ -96,5 +96,5 @@ def count_noun(number: int, noun: str) -> str:
 
 
 def _cut(name: str) -> str:
-    half = _LONGEST_NAME // 2
-    return name if len(name) <= _LONGEST_NAME else f"{name[: half - 1]}…{name[-half:]}"
+    half = _MAX_NAME_CHARACTERS // 2
+    return name if len(name) <= _MAX_NAME_CHARACTERS else f"{name[: half - 1]}…{name[-half:]}"

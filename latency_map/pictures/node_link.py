@@ -40,7 +40,7 @@ LABELS_UP_TO = 32
 APART_UP_TO = 300
 
 _NAME_PT, _DOT_PT, _CHARACTER_PT = 9.0, 7.0, 5.6
-_MARGIN_PT, _HEAD_PT, _FOOT_PT, _LEAST_WIDTH_PT = 40.0, 46.0, 44.0, 430.0
+_MARGIN_PT, _HEAD_PT, _FOOT_PT, _MIN_WIDTH_PT = 40.0, 46.0, 44.0, 430.0
 _NEAREST_SHARE, _LABELLED_FROM_PT = 0.02, 120.0
 _ROUNDS, _WIDEN_EVERY, _WIDEN_BY, _OVERLAP_PT = 400, 40, 1.08, 0.05
 _NOTE = (
@@ -126,7 +126,7 @@ def compute_layout(latencies: LatencyMap) -> tuple[Delays, Delays]:
             nx.empty_graph(count), dist=dict(enumerate(map(dict, map(enumerate, lengths)))), pos=dict(enumerate(places))
         )
         places = np.array([found[row] for row in range(count)])
-    places *= max(_LEAST_WIDTH_PT / 2, float(np.sqrt((boxes**2).sum()))) / max(np.abs(places).max(), 1e-9)
+    places *= max(_MIN_WIDTH_PT / 2, float(np.sqrt((boxes**2).sum()))) / max(np.abs(places).max(), 1e-9)
     return (_push_apart(places, boxes) if count <= APART_UP_TO else places), boxes
 
 
@@ -160,7 +160,7 @@ def _push_apart(places: Delays, boxes: Delays) -> Delays:
 def _page(places: Delays, boxes: Delays, title: str, facts: str, note: str) -> tuple["Figure", "Axes"]:
     """Return a figure with title and note, and axes in points around all nodes."""
     low, high = (places - boxes / 2).min(axis=0), (places + boxes / 2).max(axis=0)
-    spare = max(0.0, _LEAST_WIDTH_PT - float(high[0] - low[0]) - 2 * _MARGIN_PT) / 2
+    spare = max(0.0, _MIN_WIDTH_PT - float(high[0] - low[0]) - 2 * _MARGIN_PT) / 2
     low, high = low - _MARGIN_PT - (spare, 0), high + _MARGIN_PT + (spare, 0)
     width, height = (float(side) for side in high - low)
     whole = height + _HEAD_PT + _FOOT_PT

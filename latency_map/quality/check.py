@@ -121,16 +121,16 @@ def _find_self_delays(survey: Survey) -> Iterator[Finding]:
     to_itself_ms = np.nan_to_num(survey.rtt_ms.diagonal())
     count = int(np.count_nonzero(to_itself_ms))
     if count:
-        most_ms = float(to_itself_ms.max())
-        node = min(survey.names[row] for row in np.flatnonzero(to_itself_ms == most_ms))
+        max_ms = float(to_itself_ms.max())
+        node = min(survey.names[row] for row in np.flatnonzero(to_itself_ms == max_ms))
         yield Finding(
-            problem=Problem("map-self-delays", {"node": node, "rtt_ms": most_ms}),
+            problem=Problem("map-self-delays", {"node": node, "rtt_ms": max_ms}),
             severity=Severity.ERROR,
             count=count,
             out_of=len(survey),
             counted="nodes",
             nodes=(node,),
-            rtt_ms=most_ms,
+            rtt_ms=max_ms,
         )
 
 

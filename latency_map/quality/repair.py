@@ -225,7 +225,7 @@ def _by_coordinates(rtt_ms: Delays) -> tuple[Delays, str]:
     error = held_out_error(rtt_ms)
     estimates = embed(rtt_ms).rtt_ms()
     measured = rtt_ms > 0
-    least_ms = rtt_ms.min(where=measured, initial=MAX_RTT_MS) if measured.any() else 0.0
+    min_ms = rtt_ms.min(where=measured, initial=MAX_RTT_MS) if measured.any() else 0.0
     space = f"{DIMENSIONS} dimensions and height"
     if error.pairs:
         expected = (
@@ -234,4 +234,4 @@ def _by_coordinates(rtt_ms: Delays) -> tuple[Delays, str]:
         )
     else:
         expected = f"{space}; error unknown, too few known pairs to hold any out"
-    return np.maximum(estimates, least_ms, out=estimates), expected
+    return np.maximum(estimates, min_ms, out=estimates), expected

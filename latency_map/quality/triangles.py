@@ -104,10 +104,10 @@ def _compare(direct: Delays, legs: Delays, between: NDArray[np.intp]) -> tuple[i
 def _worst(
     saved_ms: Delays, legs: Delays, between: NDArray[np.intp], names: tuple[str, ...]
 ) -> tuple[int, int, int] | None:
-    most_ms = saved_ms.max(initial=-np.inf)
-    if not most_ms > 0:
+    max_ms = saved_ms.max(initial=-np.inf)
+    if not max_ms > 0:
         return None
-    a, b = first_pair(names, saved_ms == most_ms)
+    a, b = first_pair(names, saved_ms == max_ms)
     ways_ms = legs[a, between] + legs[between, b]
     via = min(between[ways_ms == ways_ms.min()], key=lambda node: names[node])
     return a, b, int(via)

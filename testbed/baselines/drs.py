@@ -85,7 +85,7 @@ class Station:
         return self.arrivals_per_s / self.service_per_s
 
     @property
-    def least_stable(self) -> int:
+    def min_stable(self) -> int:
         """Minimum number of replicas with a stable queue, within the bounds."""
         return min(max(self.least, math.floor(min(self.load, self.most)) + 1), self.most)
 
@@ -148,7 +148,7 @@ def fewest_replicas(
     Starting at the smallest stable numbers, each further replica is added where it reduces the total most. The sojourn
     time of each operator is convex in its replicas, so this greedy distribution is optimal.
     """
-    found = {name: station.least_stable for name, station in stations.items()}
+    found = {name: station.min_stable for name, station in stations.items()}
     if not stations or any(station.load >= station.most for station in stations.values()):
         return found
     gains_s = {name: _gain_s(station, found[name]) for name, station in stations.items()}
@@ -338,22 +338,22 @@ class DrsPolicy(SizingPolicy):
     def _sized(self, network: _Network, run: DrsMemo, on_time_latency_s: float) -> tuple[Mapping[str, int], str]:
         """Return the replicas of the operators in the network, with the figures."""
         settings, measured_s = self.sizing, fmean(run.measured_s)
-        most_s = on_time_latency_s if settings.latency_s is None else settings.latency_s
-        least_s = settings.release_below_share * most_s
+        max_s = on_time_latency_s if settings.latency_s is None else settings.latency_s
+        min_s = settings.release_below_share * max_s
         factor = fmean(run.corrections) if run.corrections else 1.0
         room = None if settings.total_replicas is None else settings.total_replicas - network.other_replicas
-        detail = f"latency {measured_s:.1f} s, target {most_s:.1f} s"
-        if measured_s > most_s or network.falls_behind:
-            target_s = (most_s - network.fixed_s) / factor
+        detail = f"latency {measured_s:.1f} s, target {max_s:.1f} s"
+        if measured_s > max_s or network.falls_behind:
+            target_s = (max_s - network.fixed_s) / factor
             sizes = fewest_replicas(network.stations, target_s, at_least=network.total, at_most=room)
             if network.falls_behind:
                 sizes = {name: max(size, network.present[name]) for name, size in sizes.items()}
-        elif measured_s >= least_s or not math.isfinite(most_s):
+        elif measured_s >= min_s or not math.isfinite(max_s):
             return network.present, detail
         elif network.with_backlog:
             return network.present, f"{detail}; no scale-in during a backlog"
         else:
-            sizes = fewest_replicas(network.stations, (least_s - network.fixed_s) / factor, at_most=room)
+            sizes = fewest_replicas(network.stations, (min_s - network.fixed_s) / factor, at_most=room)
             if sum(sizes.values()) >= network.total:
                 return network.present, f"{detail}; fewer replicas would miss it"
         predicted_s = network.fixed_s + factor * total_sojourn_s(network.stations, sizes)

@@ -59,7 +59,7 @@ class Ds2Settings(SizingSettings):
 
 
 #: Beyond any limit; used if a true rate is nearly zero.
-_MOST_REPLICAS = 10**6
+_MAX_REPLICAS = 10**6
 
 
 class Ds2Memo(Memo):
@@ -126,7 +126,7 @@ class Ds2Policy(SizingPolicy):
         if rate is None:
             size, detail = 1, f"{expected}; its busy time is too short to measure"
         else:
-            size = max(1, ceiling(min(load / rate, _MOST_REPLICAS)))
+            size = max(1, ceiling(min(load / rate, _MAX_REPLICAS)))
             detail = f"{expected}; true rate {rate:.0f} rows/s per replica ({what} {100 * share:.0f} %)"
         if size < reading.replicas and reading.input_rows_per_s is None:
             detail += "; no scale-in while its input is unknown"

@@ -17,7 +17,7 @@ def chaos(
         str | None,
         typer.Option(help="A topology file, or a bundled one's name: edge8, on Kubernetes kube3.", show_default=False),
     ] = None,
-    most_replicas: Annotated[int, typer.Option(min=1, max=20, help="Maximum replicas of a placement.")] = 4,
+    max_replicas: Annotated[int, typer.Option(min=1, max=20, help="Maximum replicas of a placement.")] = 4,
     rows_per_s: Annotated[int, typer.Option(min=1, max=1000, help="Constant load.")] = 200,
     within: Annotated[float, typer.Option(min=5, max=600, help="Time limit for a change to converge, s.")] = 120,
     query: Annotated[str, typer.Option(help="rides, or q5 of Nexmark, with a shuffle and state.")] = "rides",
@@ -49,7 +49,7 @@ def chaos(
     settings = ChaosSettings(
         seed=seed,
         topology=topology or ("kube3" if kubernetes else "edge8"),
-        most_replicas=most_replicas,
+        max_replicas=max_replicas,
         rows_per_s=rows_per_s,
         within_s=within,
         query=query,

@@ -60,7 +60,7 @@ KUBERNETES_FAULTS = (
     ChaosFault.POD_DELETED,
 )
 
-LONGEST_DELAY_S, SHORTEST_FAULT_S, LONGEST_FAULT_S = 3.0, 2.0, 6.0
+MAX_DELAY_S, MIN_FAULT_S, MAX_FAULT_S = 3.0, 2.0, 6.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +109,7 @@ def parse_faults(names: str) -> tuple[ChaosFault, ...]:
 
 
 def draw_plan(
-    seed: int, changes: int, nodes: Sequence[str], most_replicas: int, faults: Sequence[ChaosFault] = LOCAL_FAULTS
+    seed: int, changes: int, nodes: Sequence[str], max_replicas: int, faults: Sequence[ChaosFault] = LOCAL_FAULTS
 ) -> tuple[PlannedChange, ...]:
     """Draw the changes of a run. A longer run of the same seed begins with the same changes.
 
@@ -118,14 +118,14 @@ def draw_plan(
     InputError
         If there are not two different placements.
     """
-    if len(nodes) < 2 or most_replicas < 1:
-        raise InputError("chaos-nodes-missing", nodes=len(nodes), replicas=most_replicas)
+    if len(nodes) < 2 or max_replicas < 1:
+        raise InputError("chaos-nodes-missing", nodes=len(nodes), replicas=max_replicas)
     draw = Random(seed)  # noqa: S311 - not a secret
-    return tuple(islice(_changes(draw, sorted(nodes), most_replicas, faults), changes))
+    return tuple(islice(_changes(draw, sorted(nodes), max_replicas, faults), changes))
 
 
 def _changes(
-    draw: Random, nodes: Sequence[str], most_replicas: int, faults: Sequence[ChaosFault]
+    draw: Random, nodes: Sequence[str], max_replicas: int, faults: Sequence[ChaosFault]
 ) -> Iterator[PlannedChange]:
     before: tuple[str, ...] = ()
     number = 0
@@ -135,14 +135,14 @@ def _changes(
         for fault in shuffled:
             placement = before
             while placement == before:
-                size = draw.randint(1, min(most_replicas, len(nodes)))
+                size = draw.randint(1, min(max_replicas, len(nodes)))
                 placement = tuple(sorted(draw.sample(nodes, size)))
             yield PlannedChange(
                 number=number,
                 placement=placement,
                 fault=fault,
-                delay_s=round(draw.uniform(0.0, LONGEST_DELAY_S), 2),
-                lasts_s=round(draw.uniform(SHORTEST_FAULT_S, LONGEST_FAULT_S), 2),
+                delay_s=round(draw.uniform(0.0, MAX_DELAY_S), 2),
+                lasts_s=round(draw.uniform(MIN_FAULT_S, MAX_FAULT_S), 2),
                 choice=draw.random(),
             )
             before, number = placement, number + 1

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
-_LONGEST_HANG_S = 30.0
+_MAX_HANG_S = 30.0
 _TIMEOUT_S = 10.0
 _CHUNK = 1 << 16
 _PORT = 443
@@ -187,7 +187,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(length) if length else None
         fault = self.server.fault
         if fault is ProxyFault.HANGING:
-            self.server.over.wait(_LONGEST_HANG_S)
+            self.server.over.wait(_MAX_HANG_S)
         if fault in (ProxyFault.HANGING, ProxyFault.CUT):
             self.close_connection = True
             return

@@ -38,7 +38,7 @@ def run_chaos(settings: ChaosSettings, changes: int, folder: Path, progress: Pro
     results.claim(asdict(settings))
     topology = read_topology(settings.topology)
     names = kubelet_nodes(topology) if settings.kubernetes else [node.name for node in topology.nodes]
-    plan = draw_plan(settings.seed, changes, names, settings.most_replicas, settings.faults)
+    plan = draw_plan(settings.seed, changes, names, settings.max_replicas, settings.faults)
     missing, part = results.missing(plan), results.next_part()
     left: list[str] = []
     if missing:

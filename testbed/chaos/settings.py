@@ -35,7 +35,7 @@ class ChaosSettings:
     #: The nodes: a file, or a bundled one's name.
     topology: str = "edge8"
     #: Maximum replicas of a placement.
-    most_replicas: int = 4
+    max_replicas: int = 4
     #: Constant load.
     rows_per_s: int = 200
     #: Duration of the rows of a run of the query; then another run starts.
@@ -61,7 +61,7 @@ class ChaosSettings:
             raise InputError("chaos-kafka-unsupported", place="--kafka", query=self.query, cluster=cluster)
         service_ms = self.scenario.operators[0].service_ms_per_row  # 0: no emulated work
         if service_ms and self.rows_per_s > (most := int(1000 / service_ms)):
-            raise InputError("chaos-load-excessive", place="--rows-per-s", most=most, got=self.rows_per_s)
+            raise InputError("chaos-load-excessive", place="--rows-per-s", max=most, got=self.rows_per_s)
         if not self.faults:
             raise InputError("chaos-faults-empty")
         local = {*LOCAL_FAULTS, ChaosFault.NODE_CUT_OFF_LONG, *([ChaosFault.BROKER_KILLED] if self.kafka else [])}

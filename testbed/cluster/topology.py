@@ -168,7 +168,7 @@ def _require_usable(described: _TopologyFile, delays: LatencyMap, source: str) -
     if described.subnet.prefixlen != 24 or not described.subnet.is_private:
         raise InputError("topology-subnet-invalid", source=source, place="subnet", got=str(described.subnet))
     if not 1 <= len(delays.names) <= MAX_NODES:
-        raise InputError("topology-size-invalid", source=source, nodes=len(delays.names), most=MAX_NODES)
+        raise InputError("topology-size-invalid", source=source, nodes=len(delays.names), max=MAX_NODES)
     for name in delays.names:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}", name):
             raise InputError("node-name-invalid", source=source, got=name)

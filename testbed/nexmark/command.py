@@ -14,7 +14,7 @@ def nexmark(
     policy: Annotated[str, typer.Option(help="The policy that scales.")] = "gesscale2",
     topology: Annotated[str, typer.Option(help="A topology file, or a bundled one's name.")] = "edge8",
     seconds: Annotated[float, typer.Option(min=60, help="Length of the compressed day, s.")] = 240.0,
-    most_rows_per_s: Annotated[float, typer.Option(min=30, help="Events per second at noon.")] = 150.0,
+    max_rows_per_s: Annotated[float, typer.Option(min=30, help="Events per second at noon.")] = 150.0,
     kafka: Annotated[bool, typer.Option("--kafka", help="Send the events through a Kafka topic.")] = False,
     reports: Annotated[Path, typer.Option(help="Parent of the report's folder.")] = Path("reports"),
     verbose: Annotated[
@@ -39,7 +39,7 @@ def nexmark(
         policy=policy,
         topology=topology,
         day_s=seconds,
-        most_rows_per_s=most_rows_per_s,
+        max_rows_per_s=max_rows_per_s,
         kafka=kafka,
     )
     if kafka:

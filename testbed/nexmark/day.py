@@ -175,9 +175,9 @@ class NexmarkDay:
     topology: str = "edge8"
     #: Length of the day, seconds: the load rises from its minimum to its maximum and falls again.
     day_s: float = 240.0
-    #: Events due per second; one replica processes less than 125 (least_rows_per_s, most_rows_per_s).
-    least_rows_per_s: float = 15.0
-    most_rows_per_s: float = 150.0
+    #: Events due per second; one replica processes less than 125 (min_rows_per_s, max_rows_per_s).
+    min_rows_per_s: float = 15.0
+    max_rows_per_s: float = 150.0
     #: Whether the events go through a topic of a real broker; otherwise the source generates them.
     kafka: bool = False
 
@@ -188,8 +188,8 @@ class NexmarkDay:
         if self.load.total_rows > most:
             raise InputError(
                 "nexmark-overload",
-                place="--most-rows-per-s",
-                most=most,
+                place="--max-rows-per-s",
+                max=most,
                 got=int(self.load.total_rows),
                 batch_rows=rows,
                 trigger_s=scenario.trigger_s,
@@ -198,12 +198,12 @@ class NexmarkDay:
     @property
     def load(self) -> Workload:
         """Events due per second: half a wave."""
-        grows = self.most_rows_per_s - self.least_rows_per_s
+        grows = self.max_rows_per_s - self.min_rows_per_s
         return Workload.of_rates(
             self.query.name,
             self.day_s / _STEPS,
             (
-                round(self.least_rows_per_s + grows * math.sin(math.pi * (step + 0.5) / _STEPS), 1)
+                round(self.min_rows_per_s + grows * math.sin(math.pi * (step + 0.5) / _STEPS), 1)
                 for step in range(_STEPS)
             ),
         )

@@ -22,7 +22,7 @@ class Frontier:
     """Lowest cost for each number of reconfigurations."""
 
     #: Largest number of reconfigurations requested, K.
-    most_reconfigurations: int
+    max_reconfigurations: int
     #: Number with which a plan follows the demand exactly; more do not lower the cost.
     enough_reconfigurations: int
     _replica_s: NDArray[np.float64]  # by reconfigurations
@@ -32,14 +32,14 @@ class Frontier:
         return float(self._replica_s[min(reconfigurations, self.enough_reconfigurations)]) / 60
 
 
-def frontier(demand: Sequence[int], step_s: float, downtime_s: float, most_reconfigurations: int) -> Frontier:
+def frontier(demand: Sequence[int], step_s: float, downtime_s: float, max_reconfigurations: int) -> Frontier:
     """Return the lowest cost of never under-provisioning, for 0 to K reconfigurations."""
     since_s, required = _required_levels(demand, step_s, downtime_s)
-    most = min(most_reconfigurations, len(required) - 1)
+    most = min(max_reconfigurations, len(required) - 1)
     return Frontier(
-        most_reconfigurations=most_reconfigurations,
+        max_reconfigurations=max_reconfigurations,
         enough_reconfigurations=len(required) - 1,
-        _replica_s=_least_costs(np.diff(since_s).tolist(), required, most),
+        _replica_s=_min_costs(np.diff(since_s).tolist(), required, most),
     )
 
 
@@ -64,7 +64,7 @@ def _required_levels(demand: Sequence[int], step_s: float, downtime_s: float) ->
     return [*since_s, len(demand) * step_s], required
 
 
-def _least_costs(seconds: Sequence[float], required: Sequence[int], most: int) -> NDArray[np.float64]:
+def _min_costs(seconds: Sequence[float], required: Sequence[int], most: int) -> NDArray[np.float64]:
     """Return the lowest replica-seconds of all periods, by the number of changes after the first level.
 
     Backwards over the periods, for each level and number of changes left: keep the level during the period, or change

@@ -219,6 +219,6 @@ def _above(piece: _Piece, objective_s: float) -> tuple[float, float]:
         return 0.0, 0.0
     if begin_s >= 0 and end_s >= 0:
         return seconds, seconds * (begin_s + end_s) / 2
-    most_s = max(begin_s, end_s)
-    seconds *= most_s / abs(end_s - begin_s)
-    return seconds, seconds * most_s / 2
+    max_s = max(begin_s, end_s)
+    seconds *= max_s / abs(end_s - begin_s)
+    return seconds, seconds * max_s / 2

@@ -96,7 +96,7 @@ class BacklogMeter:
             queue.hold_until(self._measured_s)
         return Backlog(
             avg_backlog_rows=sum(queue.row_s for queue in queues) / self._measured_s,
-            max_backlog_rows=sum(queue.most_rows for queue in queues),
+            max_backlog_rows=sum(queue.max_rows for queue in queues),
         )
 
 
@@ -106,7 +106,7 @@ class _Queue:
 
     at_s: float = 0.0
     rows: float = 0.0
-    most_rows: float = 0.0
+    max_rows: float = 0.0
     row_s: float = 0.0
     net_rows_per_s: float = 0.0
 
@@ -117,7 +117,7 @@ class _Queue:
         after = self.rows + self.net_rows_per_s * seconds
         if after <= 0:
             after = 0.0
-        elif after > self.most_rows:
-            self.most_rows = after
+        elif after > self.max_rows:
+            self.max_rows = after
         self.row_s += (self.rows + after) / 2 * seconds
         self.at_s, self.rows = until_s, after

@@ -15,7 +15,7 @@ from gesscale.errors import InputError
 from testbed.workloads.workload import Workload, WorkloadRequest
 
 _MINUTES = 140
-_MOST = 2_500_000.0
+_MAX_ROWS_PER_S = 2_500_000.0
 _SPIKE_SHARE = 0.05  # share of the minutes with a spike up; spikes down have the same share
 _SPIKE_ROWS_PER_S = (500_000.0, 2_000_000.0)
 
@@ -27,15 +27,15 @@ def _cosine(rng: np.random.Generator) -> NDArray[np.float64]:
 
 
 def _random(rng: np.random.Generator) -> NDArray[np.float64]:
-    return _walk(rng, begins=_MOST / 2, down=_MOST / 5, up=_MOST / 5)
+    return _walk(rng, begins=_MAX_ROWS_PER_S / 2, down=_MAX_ROWS_PER_S / 5, up=_MAX_ROWS_PER_S / 5)
 
 
 def _increasing(rng: np.random.Generator) -> NDArray[np.float64]:
-    return _walk(rng, begins=0.0, down=_MOST / 30, up=_MOST / 22)
+    return _walk(rng, begins=0.0, down=_MAX_ROWS_PER_S / 30, up=_MAX_ROWS_PER_S / 22)
 
 
 def _decreasing(rng: np.random.Generator) -> NDArray[np.float64]:
-    return _walk(rng, begins=_MOST, down=_MOST / 21, up=_MOST / 28)
+    return _walk(rng, begins=_MAX_ROWS_PER_S, down=_MAX_ROWS_PER_S / 21, up=_MAX_ROWS_PER_S / 28)
 
 
 def _convergence(_: np.random.Generator) -> NDArray[np.float64]:
@@ -45,7 +45,7 @@ def _convergence(_: np.random.Generator) -> NDArray[np.float64]:
 def _walk(rng: np.random.Generator, *, begins: float, down: float, up: float) -> NDArray[np.float64]:
     rates = [begins]
     for change in rng.uniform(-down, up, _MINUTES - 1):
-        rates.append(min(max(rates[-1] + change, 0.0), _MOST))
+        rates.append(min(max(rates[-1] + change, 0.0), _MAX_ROWS_PER_S))
     return np.array(rates)
 
 

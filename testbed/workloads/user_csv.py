@@ -31,14 +31,14 @@ def rates_on_grid(edges: Sequence[float], rates: Sequence[float], step: float) -
 
 
 #: Largest file; a week of seconds takes about 8 MiB.
-BYTES_MOST = 16 * 1024 * 1024
-STEPS_MOST = 200_000
-AMOUNT_MOST = 1e9
-DAYS_MOST = 366
+MAX_BYTES = 16 * 1024 * 1024
+MAX_STEPS = 200_000
+MAX_AMOUNT = 1e9
+MAX_DAYS = 366
 
 _TIMES = ("t_s", "timestamp")
 _AMOUNTS = ("rows_per_s", "rows")
-_T_MOST_S = 1e11  # epoch seconds have room, epoch milliseconds have not
+_MAX_T_S = 1e11  # epoch seconds have room, epoch milliseconds have not
 _MS_PER_S = 1000
 
 
@@ -47,10 +47,10 @@ def _moment_s(text: str) -> float:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-_AMOUNT = TypeAdapter(Annotated[float, Field(ge=0, le=AMOUNT_MOST, allow_inf_nan=False)])
+_AMOUNT = TypeAdapter(Annotated[float, Field(ge=0, le=MAX_AMOUNT, allow_inf_nan=False)])
 #: Valid values of each column.
 _KINDS: Mapping[str, TypeAdapter[float]] = {
-    "t_s": TypeAdapter(Annotated[float, Field(ge=-_T_MOST_S, le=_T_MOST_S, allow_inf_nan=False)]),
+    "t_s": TypeAdapter(Annotated[float, Field(ge=-_MAX_T_S, le=_MAX_T_S, allow_inf_nan=False)]),
     "timestamp": TypeAdapter(Annotated[float, BeforeValidator(_moment_s)]),
     "rows_per_s": _AMOUNT,
     "rows": _AMOUNT,
@@ -79,8 +79,8 @@ def workload_from_csv(path: Path, *, name: str) -> Workload:
     if amount_column == "rows":
         amounts = [rows * _MS_PER_S / ms for rows, ms in zip(amounts, durations_ms, strict=True)]
     step_ms: float = math.gcd(*durations_ms)
-    if edges_ms[-1] > step_ms * STEPS_MOST:
-        step_ms = edges_ms[-1] / STEPS_MOST
+    if edges_ms[-1] > step_ms * MAX_STEPS:
+        step_ms = edges_ms[-1] / MAX_STEPS
     rates = rates_on_grid(edges_ms, amounts, step_ms)
     return Workload(name=name, step_s=step_ms / _MS_PER_S, rows_per_s=tuple(rates.tolist()), absolute=True)
 
@@ -88,7 +88,7 @@ def workload_from_csv(path: Path, *, name: str) -> Workload:
 def _read(path: Path) -> tuple[list[int], list[float], str]:
     """Return times, amounts and the name of the column of amounts."""
     _check_kind(path)
-    table = read_csv(path, (), header="a time and an amount", max_bytes=BYTES_MOST)
+    table = read_csv(path, (), header="a time and an amount", max_bytes=MAX_BYTES)
     time_column = _only_column(path, table.line, table.columns, _TIMES)
     amount_column = _only_column(path, table.line, table.columns, _AMOUNTS)
     times_ms: list[int] = []
@@ -140,5 +140,5 @@ def _check_order(path: Path, line: int, before_ms: Sequence[int], time_ms: int) 
     if step_s <= 0:
         raise InputError("load-times-unsorted", **place, step_s=step_s)
     days = (time_ms - before_ms[0]) / _MS_PER_S / 86_400
-    if days > DAYS_MOST:
-        raise InputError("load-too-long", **place, most_days=DAYS_MOST, got_days=days)
+    if days > MAX_DAYS:
+        raise InputError("load-too-long", **place, max_days=MAX_DAYS, got_days=days)

@@ -106,7 +106,7 @@ class Workload:
         return Workload(name=name, step_s=step_s, rows_per_s=tuple(map(float, rates)))
 
 
-_MINUTES_MOST = 1440.0
+_MAX_MINUTES = 1440.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,9 +138,9 @@ class WorkloadRequest:
             minutes = float(self.parameter)
         except ValueError:
             minutes = 0.0
-        if not 1 <= minutes <= _MINUTES_MOST:  # NaN fails too
+        if not 1 <= minutes <= _MAX_MINUTES:  # NaN fails too
             raise InputError(
-                "workload-minutes-invalid", source=f"workload {self.text}", most=_MINUTES_MOST, got=self.parameter
+                "workload-minutes-invalid", source=f"workload {self.text}", max=_MAX_MINUTES, got=self.parameter
             )
         return minutes
 

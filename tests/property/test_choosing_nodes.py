@@ -9,9 +9,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latency_map import LatencyMap, Method, NoChoiceError, least_nd_max_subset
+from latency_map import LatencyMap, Method, NoChoiceError, min_nd_max_subset
 
-greedy_nd_max_subset = partial(least_nd_max_subset, method=Method.GREEDY, max_steps=0)
+greedy_nd_max_subset = partial(min_nd_max_subset, method=Method.GREEDY, max_steps=0)
 
 NAMES = tuple(f"n{index}" for index in range(7))
 round_trips = st.one_of(st.integers(0, 4).map(float), st.floats(0, 1e6), st.just(math.nan))
@@ -23,7 +23,7 @@ class Question:
     size: int
     keep: tuple[str, ...]
 
-    def answer(self, choose=least_nd_max_subset, **options):
+    def answer(self, choose=min_nd_max_subset, **options):
         """The choice; None where there is none."""
         try:
             return choose(self.latencies, self.size, **{"keep": self.keep, **options})
@@ -85,7 +85,7 @@ def test_the_certified_gap_is_true_wherever_the_search_stops(question, max_steps
 def test_the_order_of_the_nodes_in_the_map_changes_nothing(question, data):
     names = data.draw(st.permutations(question.latencies.names))
     shuffled = Question(latencies=question.latencies.subset(names), size=question.size, keep=question.keep)
-    for choose in (least_nd_max_subset, greedy_nd_max_subset):
+    for choose in (min_nd_max_subset, greedy_nd_max_subset):
         assert shuffled.answer(choose) == question.answer(choose)
 
 

@@ -26,7 +26,7 @@ KILLS = (ChaosFault.EXECUTOR_KILLED, ChaosFault.DRIVER_KILLED, ChaosFault.CONTRO
 
 @pytest.mark.parametrize("faults", [KILLS, pytest.param(LOCAL_FAULTS, marks=pytest.mark.long)], ids=["kills", "all"])
 def test_no_fault_loses_a_row(nodes: str, tmp_path: Path, faults: tuple[ChaosFault, ...]) -> None:
-    settings = ChaosSettings(seed=1, topology=nodes, most_replicas=2, rows_per_s=50, faults=faults)
+    settings = ChaosSettings(seed=1, topology=nodes, max_replicas=2, rows_per_s=50, faults=faults)
     said = io.StringIO()
     verdict = run_chaos(settings, len(faults), tmp_path / "results", ProgressLog(Console(file=said)))
     assert verdict.kept, said.getvalue()
@@ -41,7 +41,7 @@ def test_no_fault_loses_a_row(nodes: str, tmp_path: Path, faults: tuple[ChaosFau
 def test_no_window_is_lost_when_the_broker_of_a_query_with_state_is_killed(nodes: str, tmp_path: Path) -> None:
     faults = (ChaosFault.BROKER_KILLED, ChaosFault.EXECUTOR_KILLED)
     settings = ChaosSettings(
-        seed=1, topology=nodes, most_replicas=2, rows_per_s=50, query="q5", kafka=True, faults=faults
+        seed=1, topology=nodes, max_replicas=2, rows_per_s=50, query="q5", kafka=True, faults=faults
     )
     said = io.StringIO()
     verdict = run_chaos(settings, 2, tmp_path / "results", ProgressLog(Console(file=said)))

@@ -86,7 +86,7 @@ def min_ms(name: str, *addresses: str) -> dict[str, float]:
     return {address: min(filter(None, came)) for address, came in answers.items()}
 
 
-def every_least_ms(plan: EmulationPlan) -> dict[tuple[str, str], float]:
+def every_min_ms(plan: EmulationPlan) -> dict[tuple[str, str], float]:
     """Measure every pair in both directions, and from every node to the switch."""
     measured = {}
     for node in plan.nodes:
@@ -98,9 +98,9 @@ def every_least_ms(plan: EmulationPlan) -> dict[tuple[str, str], float]:
 
 
 def test_every_pair_gets_the_round_trip_of_the_map_and_no_other_packet_is_delayed(plan: EmulationPlan) -> None:
-    own = every_least_ms(plan)
+    own = every_min_ms(plan)
     run_scripts(plan, ScriptAction.APPLY)
-    measured = every_least_ms(plan)
+    measured = every_min_ms(plan)
     checks = [
         evaluate_pair(
             0.0 if other == "switch" else MAP.delay_ms(name, other) or 0.0,

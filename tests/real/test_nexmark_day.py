@@ -31,7 +31,7 @@ def test_each_event_once_while_a_replica_is_added(three_nodes: Callable[[str, in
         policy=f"{tmp_path}/both.py:both",
         topology=three_nodes("kafkaday", 221),
         day_s=60.0,
-        most_rows_per_s=60.0,  # one replica does 125
+        max_rows_per_s=60.0,  # one replica does 125
         kafka=True,
     )
     said = io.StringIO()

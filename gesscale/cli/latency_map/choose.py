@@ -36,7 +36,7 @@ def choose(
 ) -> None:
     """Choose the nodes with the least NDmax; exit with code 3 if there is no such set."""
     from gesscale.cli.latency_map.map_files import load_map, require_names, split_names
-    from latency_map import least_nd_max_subset
+    from latency_map import min_nd_max_subset
 
     latencies = load_map(file, unit, kind, asymmetry)
     kept, excluded = split_names(keep), split_names(exclude)
@@ -45,7 +45,7 @@ def choose(
     latencies.positions(excluded)
     named = latencies.names if candidates is None else require_names("--candidates", candidates)
     offered = [name for name in named if name not in excluded]
-    choice = least_nd_max_subset(latencies, size, keep=kept, candidates=offered, method=method)
+    choice = min_nd_max_subset(latencies, size, keep=kept, candidates=offered, method=method)
     document = {**asdict(choice), "optimal": choice.optimal}
     certainty = "optimal" if choice.optimal else f"at most {choice.gap_ms:.4g} ms above the least"
     stopped = ", the search stopped early" if choice.method is Method.EXACT and not choice.optimal else ""

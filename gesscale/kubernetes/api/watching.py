@@ -40,7 +40,7 @@ class Backoff:
     #: Draws from [0, 1).
     random: Callable[[], float]
     first_s: float = 0.5
-    longest_s: float = 60.0
+    max_s: float = 60.0
     #: Failures since the last success.
     failures: int = field(default=0, init=False)
 
@@ -49,11 +49,11 @@ class Backoff:
 
         Examples
         --------
-        >>> backoff = Backoff(random=lambda: 0.0, first_s=1.0, longest_s=5.0)
+        >>> backoff = Backoff(random=lambda: 0.0, first_s=1.0, max_s=5.0)
         >>> [backoff.next_wait_s() for _ in range(5)], backoff.next_wait_s(retry_after_s=7)
         ([0.5, 1.0, 2.0, 2.5, 2.5], 9.5)
         """
-        whole_s = min(self.first_s * 2.0 ** min(self.failures, MAX_DOUBLINGS), self.longest_s)
+        whole_s = min(self.first_s * 2.0 ** min(self.failures, MAX_DOUBLINGS), self.max_s)
         self.failures += 1
         drawn_s = whole_s * (0.5 + 0.5 * self.random())
         return drawn_s if retry_after_s is None else drawn_s + retry_after_s
@@ -101,7 +101,7 @@ class Timing:
     #: Draws from [0, 1).
     random: Callable[[], float] = random.random
     first_wait_s: float = 0.5
-    longest_wait_s: float = 60.0
+    max_wait_s: float = 60.0
     #: Minimum duration of one watch; up to half as much again is added at random.
     watch_s: float = 300.0
 
@@ -134,7 +134,7 @@ class Cache(Generic[T]):
         self._namespace = namespace
         self._call = Call(verb="watch", resource=resource, namespace=namespace)
         self._on_change = on_change
-        self._backoff = Backoff(random=timing.random, first_s=timing.first_wait_s, longest_s=timing.longest_wait_s)
+        self._backoff = Backoff(random=timing.random, first_s=timing.first_wait_s, max_s=timing.max_wait_s)
         self._stopping = threading.Event()
         self._sleep = timing.sleep or self._stopping.wait
         self._lock = threading.Lock()

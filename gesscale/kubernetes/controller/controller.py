@@ -31,7 +31,7 @@ from gesscale.service.metrics import ApiFigures, ScalerMetrics
 _LOG = logging.getLogger(__name__)
 _ROUND_S = 0.5
 #: A large fleet writes many statuses a second, and each change wakes; one round serves all of them.
-_LEAST_ROUND_S = 0.2
+_MIN_ROUND_S = 0.2
 _ROUNDS_PER_LIVENESS_PERIOD = 20
 _THREADS = 2
 _OWN_TARGETS = (AllowedTarget.parse(AGENTS_DNS),)
@@ -144,7 +144,7 @@ class Controller:
                 else:
                     self._advance(term)
                 self._waking.wait(_ROUND_S)
-                time.sleep(_LEAST_ROUND_S)
+                time.sleep(_MIN_ROUND_S)
                 self._waking.clear()
         finally:
             self._end()

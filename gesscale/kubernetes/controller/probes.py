@@ -18,7 +18,7 @@ STUCK_S = 300.0
 READINESS_PERIODS = 3
 #: With a short period, a step may take longer than three periods if an endpoint hangs. That is a problem of the
 #: workflow, not of the controller.
-UNREADY_AT_LEAST_S = 60.0
+MIN_UNREADY_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +108,7 @@ def _answer(success: str, failures: tuple[Problem, ...]) -> tuple[str, bytes]:
 
 def _step_failure(step: StepStatus, now_s: float) -> Problem | None:
     age_s = now_s - (step.since_s if step.last_s is None else step.last_s)
-    if age_s <= max(READINESS_PERIODS * step.period_s, UNREADY_AT_LEAST_S):
+    if age_s <= max(READINESS_PERIODS * step.period_s, MIN_UNREADY_S):
         return None
     fields = {"workflow": step.workflow, "age_s": age_s, "period_s": step.period_s}
     return Problem("step-never-completed" if step.last_s is None else "step-overdue", fields)

@@ -46,7 +46,7 @@ INSTANT_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-
 _LAST_S = 253_402_300_798
 
 
-def parse_span_s(value: object, *, least_s: float = MIN_DURATION_S, most_s: float = MAX_DURATION_S) -> float:
+def parse_span_s(value: object, *, min_s: float = MIN_DURATION_S, max_s: float = MAX_DURATION_S) -> float:
     """Parse a duration of a resource.
 
     Raises
@@ -63,10 +63,8 @@ def parse_span_s(value: object, *, least_s: float = MIN_DURATION_S, most_s: floa
     if isinstance(value, str) and re.fullmatch(SPAN_PATTERN, value):
         parts = re.findall(r"([0-9.]+)(ms|h|m|s)", value)
         seconds = sum(float(number) * _UNITS_S[unit] for number, unit in parts)
-    if not least_s <= seconds <= most_s:
-        raise InvalidValueError(
-            "resource-duration-invalid", least=format_span(least_s), most=format_span(most_s), got=value
-        )
+    if not min_s <= seconds <= max_s:
+        raise InvalidValueError("resource-duration-invalid", min=format_span(min_s), max=format_span(max_s), got=value)
     return seconds
 
 
@@ -235,8 +233,8 @@ def in_camel_case(text: str) -> str:
 class _Written:
     """Format of a duration in a resource; None is `NEVER` if that is allowed."""
 
-    least_s: float = MIN_DURATION_S
-    most_s: float = MAX_DURATION_S
+    min_s: float = MIN_DURATION_S
+    max_s: float = MAX_DURATION_S
     never: bool = False
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -244,7 +242,7 @@ class _Written:
         return core_schema.no_info_before_validator_function(self._read, handler(source), serialization=written)
 
     def __get_pydantic_json_schema__(self, _schema: CoreSchema, _handler: Any) -> dict[str, Any]:
-        least, most = format_span(self.least_s), format_span(self.most_s)
+        least, most = format_span(self.min_s), format_span(self.max_s)
         rule = f"duration(self) >= duration('{least}') && duration(self) <= duration('{most}')"
         message = f"expected a duration from {least} to {most}"
         return {
@@ -259,7 +257,7 @@ class _Written:
     def _read(self, value: object) -> float | None:
         if self.never and value in (NEVER, None):
             return None
-        return parse_span_s(value, least_s=self.least_s, most_s=self.most_s)
+        return parse_span_s(value, min_s=self.min_s, max_s=self.max_s)
 
     def _write(self, value: float | None) -> str:
         return NEVER if value is None else format_span(value)
@@ -269,13 +267,13 @@ class _Written:
 Span = Annotated[float, _Written()]
 
 #: A period between two steps.
-PeriodSpan = Annotated[float, _Written(least_s=MIN_PERIOD_S)]
+PeriodSpan = Annotated[float, _Written(min_s=MIN_PERIOD_S)]
 
 #: The history read in each step.
-HistorySpan = Annotated[float, _Written(most_s=MAX_HISTORY_S)]
+HistorySpan = Annotated[float, _Written(max_s=MAX_HISTORY_S)]
 
 #: The timeout of a request.
-TimeoutSpan = Annotated[float, _Written(most_s=MAX_TIMEOUT_S)]
+TimeoutSpan = Annotated[float, _Written(max_s=MAX_TIMEOUT_S)]
 
 #: A duration in seconds; None for the word ``Never``.
 SpanOrNever = Annotated[float | None, _Written(never=True)]
@@ -307,11 +305,11 @@ NodeName = DnsName
 ShortName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", min_length=1, max_length=63)]
 
 _ADDRESS_PATTERN = r"^https?://[A-Za-z0-9._\[\]:-]+(/[A-Za-z0-9._~/-]*)?$"
-_ADDRESS_LONGEST = 2048
+_MAX_ADDRESS_CHARACTERS = 2048
 
 
 def _plain_address(value: str) -> str:
-    if len(value) > _ADDRESS_LONGEST or not re.search(_ADDRESS_PATTERN, value):
+    if len(value) > _MAX_ADDRESS_CHARACTERS or not re.search(_ADDRESS_PATTERN, value):
         raise InvalidValueError("address-invalid", got=value)
     return value
 
@@ -320,5 +318,5 @@ def _plain_address(value: str) -> str:
 Address = Annotated[
     WebAddress,
     AfterValidator(_plain_address),
-    WithJsonSchema({"type": "string", "pattern": _ADDRESS_PATTERN, "maxLength": _ADDRESS_LONGEST}),
+    WithJsonSchema({"type": "string", "pattern": _ADDRESS_PATTERN, "maxLength": _MAX_ADDRESS_CHARACTERS}),
 ]

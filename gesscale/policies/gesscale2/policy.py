@@ -259,7 +259,7 @@ class Gesscale2Policy:
         if (limit := work_limit(knowledge, reading)) is not None:
             sized = sized.up_to(limit)
         horizon = self._planning_horizon(memo, reading, operator, sized, len(present), knowledge, growth)
-        candidates = {present, *sized.nodes[min(horizon.least, len(present)) - 1 :]}
+        candidates = {present, *sized.nodes[min(horizon.min_replicas, len(present)) - 1 :]}
         ordered = sorted(candidates, key=lambda nodes: (len(nodes), count_moves(present, nodes)))
         return ReplicaOptions(
             analysis=analysis,
@@ -362,8 +362,8 @@ class Gesscale2Policy:
             rows_per_s=np.maximum.accumulate(sized.rows_per_s),
             replicas=present,
             present_rows_per_s=sized.present_rows_per_s,
-            least=operator.min_replicas,
-            most=min(operator.max_replicas, len(sized.nodes)),
+            min_replicas=operator.min_replicas,
+            max_replicas=min(operator.max_replicas, len(sized.nodes)),
             steps_s=steps_s,
             offered=offered,
             deadline_rows=memo.load.deadline_rows(offered, instants_s, allowed_s),

@@ -56,7 +56,7 @@ def _check_seeds(seeds: object) -> object:
     else:
         is_valid = len(listed) == 1 and 1 <= listed[0] <= MAX_SEEDS
     if not is_valid:
-        raise InvalidValueError("seeds-invalid", most=MAX_SEEDS, got=seeds)
+        raise InvalidValueError("seeds-invalid", max=MAX_SEEDS, got=seeds)
     return seeds
 
 

@@ -151,11 +151,9 @@ class OperatorSection(Section):
 
     @model_validator(mode="after")
     def _check_limits(self) -> Self:
-        initial = self.least_initial_replicas
+        initial = self.min_initial_replicas
         if not self.min_replicas <= initial <= self.max_replicas:
-            raise InvalidValueError(
-                "initial-replicas-limit", least=self.min_replicas, got=initial, most=self.max_replicas
-            )
+            raise InvalidValueError("initial-replicas-limit", min=self.min_replicas, got=initial, max=self.max_replicas)
         return self
 
     @model_validator(mode="after")
@@ -165,7 +163,7 @@ class OperatorSection(Section):
         return self
 
     @property
-    def least_initial_replicas(self) -> int:
+    def min_initial_replicas(self) -> int:
         """Replicas at the start if their number is given, else min_replicas."""
         return self.initial_replicas if isinstance(self.initial_replicas, int) else self.min_replicas
 
@@ -295,7 +293,7 @@ class VariantsSection(Section):
         sizes = [len(choice.options) for choice in self.choices]
         number = prod(sizes) if self.combine == "full-factorial" else 1 + sum(sizes) - len(sizes)
         if number > MAX_VARIANTS:
-            raise InvalidValueError("variants-too-many", most=MAX_VARIANTS, got=number)
+            raise InvalidValueError("variants-too-many", max=MAX_VARIANTS, got=number)
         return self
 
     def changes(self) -> Mapping[str, Mapping[str, JsonValue]]:

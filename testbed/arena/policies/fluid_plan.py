@@ -29,7 +29,7 @@ _GRID_S = 3600.0
 #: Steps planned after the last row was offered.
 _DRAIN_STEPS = 10
 
-_LEAST_ROWS = 1e-9
+_MIN_ROWS = 1e-9
 _MINUTE_S = 60.0
 
 Floats = NDArray[np.float64]
@@ -175,7 +175,7 @@ class _Model:
             left = np.maximum(0.0, rows + self._offered_rows[tick] - capacity)
             late = ((rows + left) / 2 - self._on_time_rows[tick]) / self._late_span_rows[tick]
             cost = cost + self._late_cost * np.clip(late, 0.0, 1.0)
-            used = 1.0 if self._input_flows[tick] else np.minimum(1.0, rows / np.maximum(capacity, _LEAST_ROWS))
+            used = 1.0 if self._input_flows[tick] else np.minimum(1.0, rows / np.maximum(capacity, _MIN_ROWS))
             cost = cost + self._replica_cost * used
             rows = left
         return _Transition(cost, rows)

@@ -16,7 +16,7 @@ from gesscale.model.workflow import Operator, Workflow
 from gesscale.policies.registry import place_in_file
 from gesscale.ports import ClusterState, Knowledge, Policy
 
-_LONGEST_REPR = 60
+_MAX_REPR_CHARACTERS = 60
 
 #: Interval of the timeout check, seconds. It also repeats an interruption that a policy has swallowed.
 _CHECK_S = 0.05
@@ -207,7 +207,7 @@ class PolicyGuard:
         least, most = operator.min_replicas, operator.max_replicas
         grows_beyond = bool(set(after) - set(current)) and len(after) > most
         if grows_beyond or (set(current) - set(after) and len(after) < least):
-            return Problem("plan-replicas-limit", {**context, "replicas": len(after), "least": least, "most": most})
+            return Problem("plan-replicas-limit", {**context, "replicas": len(after), "min": least, "max": most})
         return None
 
 
@@ -223,4 +223,4 @@ def _safe_repr(value: object) -> str:
         text = " ".join(repr(value).split())
     except Exception:  # noqa: BLE001 - the repr of a policy's own object may do anything
         return f"a {type(value).__name__}"
-    return text if len(text) <= _LONGEST_REPR else f"{text[: _LONGEST_REPR - 3]}..."
+    return text if len(text) <= _MAX_REPR_CHARACTERS else f"{text[: _MAX_REPR_CHARACTERS - 3]}..."

@@ -21,7 +21,7 @@ _POLICY_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
 _INK, _MUTED = "#1b2129", "#59636e"  # also in figures.mplstyle
 _PROCESSED, _SUPPLY, _SERVING = "#1f86c9", "#00805e", "#c4ebde"
 _OVER, _UNDER, _BACKLOG = "#56b4e9", "#d55e00", "#b8468f"
-_LONGEST_NAME = 20
+_MAX_NAME_CHARACTERS = 20
 _HOURS_FROM_S = 8 * 3600.0
 _LOGARITHMIC_FROM_S = 100.0
 
@@ -58,15 +58,15 @@ class PolicyFigures:
     def label(self) -> str:
         """Name that fits into a figure: shortened in the middle, without unprintable characters."""
         shown = "".join(sign if sign.isprintable() else "�" for sign in self.policy)
-        half = _LONGEST_NAME // 2
-        return shown if len(shown) <= _LONGEST_NAME else f"{shown[: half - 1]}…{shown[-half:]}"
+        half = _MAX_NAME_CHARACTERS // 2
+        return shown if len(shown) <= _MAX_NAME_CHARACTERS else f"{shown[: half - 1]}…{shown[-half:]}"
 
 
 def draw_tradeoffs(workloads: Mapping[str, Sequence[PolicyFigures]]) -> Drawing:
     """Draw each policy's mean cost and mean lag, a panel for each workload, all with the same scale of lag."""
     columns = min(4, len(workloads))
     rows = math.ceil(len(workloads) / columns)
-    most_lag_s = max(each.lag_s for policies in workloads.values() for each in policies)
+    max_lag_s = max(each.lag_s for policies in workloads.values() for each in policies)
 
     def fill(figure: "Figure") -> None:
         axes = list(figure.subplots(rows, columns, squeeze=False).flat)
@@ -74,7 +74,7 @@ def draw_tradeoffs(workloads: Mapping[str, Sequence[PolicyFigures]]) -> Drawing:
         for ax, (workload, policies) in zip(axes, workloads.items(), strict=False):
             ax.set_title(workload)
             ax.set_xscale("symlog", linthresh=_LOGARITHMIC_FROM_S, linscale=0.5)
-            ax.set_xlim(-0.15 * _LOGARITHMIC_FROM_S, 1.5 * max(most_lag_s, _LOGARITHMIC_FROM_S))
+            ax.set_xlim(-0.15 * _LOGARITHMIC_FROM_S, 1.5 * max(max_lag_s, _LOGARITHMIC_FROM_S))
             ax.set_ylim(0, 1.12 * max(1.0, *(each.cost for each in policies)))
             ax.xaxis.set_major_formatter(short)
             ax.yaxis.set_major_formatter(short)

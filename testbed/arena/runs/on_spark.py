@@ -20,7 +20,7 @@ from testbed.arena.runs.running import ONE_THREAD, CaseRunner, attempt_case
 START_LIMIT_S = 120.0
 
 _CONNECT_LIMIT_S = 5.0
-_IN_FLIGHT_LEAST = 32
+_MIN_IN_FLIGHT = 32
 _CONF = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -56,7 +56,7 @@ def run_on_spark(
     with _context(master) as context:
         _check_workers(context, master)
         shared = context.broadcast((experiment, run_case))
-        in_flight = max(_IN_FLIGHT_LEAST, 2 * context.defaultParallelism)
+        in_flight = max(_MIN_IN_FLIGHT, 2 * context.defaultParallelism)
         with ThreadPoolExecutor(in_flight) as threads:
             jobs = [threads.submit(_run_one, context, shared, case) for case in cases]
             try:

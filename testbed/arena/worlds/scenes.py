@@ -46,7 +46,7 @@ _ENGINE_DEFAULTS = {
         physics="map",
         constants={"service_ms_per_row": 5.0},  # of a Raspberry Pi; the emulated nodes of the fit took a tenth
         instant=dict.fromkeys(
-            ("start_s", "start_spread", "start_together_s", "cold_least_s", "cold_most_s", "leave_s"), 0.0
+            ("start_s", "start_spread", "start_together_s", "cold_min_s", "cold_max_s", "leave_s"), 0.0
         ),
     ),
     Engine.FLINK: _EngineDefaults(
@@ -103,7 +103,7 @@ class ChangeEffect:
 def change_effect(physics: Physics) -> ChangeEffect:
     """Return the effect of a change: on Spark new replicas join a running query, on Flink the job stops."""
     if isinstance(physics, SparkPhysics):
-        cold_s = (physics.cold_least_s + physics.cold_most_s) / 2
+        cold_s = (physics.cold_min_s + physics.cold_max_s) / 2
         return ChangeEffect(duration_s=physics.start_s, warm_up_s=cold_s, stops=False)
     cold_s = physics.cold_share * physics.warm_up_s  # the missing share fades exponentially
     return ChangeEffect(duration_s=physics.restart_s, warm_up_s=cold_s, stops=True)
@@ -163,7 +163,7 @@ def world_of(experiment: Experiment, case: Case) -> World:
         nodes=fog.nodes,
         delays=fog.delays,
         workloads=_workloads(case, workflow, varied),
-        initial={name: _nearest(fog, section.least_initial_replicas) for name, section in varied.operators.items()},
+        initial={name: _nearest(fog, section.min_initial_replicas) for name, section in varied.operators.items()},
         selectivity={name: section.selectivity for name, section in varied.operators.items()},
         metrics=_NO_METRICS if ideal else _traits(varied, physics),
         failures=varied.faults.failures,
@@ -191,7 +191,7 @@ def check_capacity(world: World, workload: str) -> Iterator[Problem]:
     """Yield a warning for each operator whose load exceeds the capacity of all its replicas together."""
     scene = world.scene
     for name, operator in scene.workflow.operators.items():
-        most = _most_rows_per_s(operator, world.best[name], len(scene.nodes))
+        most = _max_rows_per_s(operator, world.best[name], len(scene.nodes))
         peak = _peak_rows_per_s(scene, name)
         if peak <= most:
             continue
@@ -211,8 +211,8 @@ def check_capacity(world: World, workload: str) -> Iterator[Problem]:
 
 
 def _operator(name: str, section: OperatorSection, fog: FogNodes, engine: Engine) -> Operator:
-    if section.least_initial_replicas > len(fog.nodes):
-        raise InputError("initial-replicas-exceeded", operator=name, most=len(fog.nodes), got=section.initial_replicas)
+    if section.min_initial_replicas > len(fog.nodes):
+        raise InputError("initial-replicas-exceeded", operator=name, max=len(fog.nodes), got=section.initial_replicas)
     capped = engine is Engine.SPARK and section.cap_rows_per_replica is not None
     return Operator(
         name=name,
@@ -265,13 +265,13 @@ def _scaled(scene: Scene, factor: float) -> dict[str, Workload]:
 def _smallest_headroom_ratio(scene: Scene, best: Mapping[str, BestPlacements]) -> float:
     """Return the smallest ratio of an operator's capacity to its peak load."""
     return min(
-        _most_rows_per_s(operator, best[name], len(scene.nodes)) / peak_rows_per_s
+        _max_rows_per_s(operator, best[name], len(scene.nodes)) / peak_rows_per_s
         for name, operator in scene.workflow.operators.items()
         if (peak_rows_per_s := _peak_rows_per_s(scene, name)) > 0
     )
 
 
-def _most_rows_per_s(operator: Operator, best: BestPlacements, nodes: int) -> float:
+def _max_rows_per_s(operator: Operator, best: BestPlacements, nodes: int) -> float:
     return max(best[count][0] for count in range(1, min(operator.max_replicas, nodes) + 1))
 
 

@@ -15,8 +15,8 @@ from gesscale.policies.memos import load_memo
 from gesscale.policies.registry import PolicyInfo
 from gesscale.ports import Knowledge
 from testbed.baselines.autrascale.situation import (
-    MOST_CHECKS,
-    MOST_RATES,
+    MAX_CHECKS,
+    MAX_RATES,
     AutrascaleContext,
     AutrascaleMemo,
     AutrascaleSettings,
@@ -117,7 +117,7 @@ def _with_measurements(memo: AutrascaleMemo, now: AutrascaleContext) -> Autrasca
         memo = memo.but(replicas=now.present, since_s=now.at_s, checks=())
     return memo.but(
         at_s=now.at_s,
-        checks=(*memo.checks, check)[-MOST_CHECKS:],
+        checks=(*memo.checks, check)[-MAX_CHECKS:],
         recent_rates=(*memo.recent_rates, check.rate)[-_RATE_CHANGE_STEPS:],
     )
 
@@ -163,7 +163,7 @@ def _at_present_rate(memo: AutrascaleMemo) -> AutrascaleMemo:
         gave_up=False,
         return_to=(),
         rests_until_s=0.0,
-        models=(present, *former)[:MOST_RATES],
+        models=(present, *former)[:MAX_RATES],
     )
 
 

@@ -60,10 +60,10 @@ class AutrascaleSettings(SizingSettings):
     none."""
 
 
-MOST_RATES = 8
-MOST_SAMPLES = 24
-MOST_CHECKS = 60
-_MOST_BYTES = 32 * 1024
+MAX_RATES = 8
+MAX_SAMPLES = 24
+MAX_CHECKS = 60
+_MAX_BYTES = 32 * 1024
 
 #: The present step: TO, PLO, ELO, or none.
 Phase = Literal["throughput", "latency", "backlog", "steady"]
@@ -118,7 +118,7 @@ class RateModel(_Value):
     def learning(self, sample: LatencySample, batches_s: tuple[float, ...]) -> Self:
         """Add a sample; it replaces an older one of the same configuration."""
         others = (old for old in self.samples if old.replicas != sample.replicas)
-        return self.model_copy(update={"samples": (sample, *others)[:MOST_SAMPLES], "batches_s": batches_s})
+        return self.model_copy(update={"samples": (sample, *others)[:MAX_SAMPLES], "batches_s": batches_s})
 
 
 class AutrascaleMemo(Memo):
@@ -169,7 +169,7 @@ class AutrascaleMemo(Memo):
     def bounded(self) -> str:
         """Return JSON of at most 32 KiB, without the least recent rates, then without old samples."""
         memo, text = self, self.model_dump_json()
-        while len(text) > _MOST_BYTES and (len(memo.models) > 1 or memo.models[0].samples):
+        while len(text) > _MAX_BYTES and (len(memo.models) > 1 or memo.models[0].samples):
             present = memo.models[0]
             fewer = (present.model_copy(update={"samples": present.samples[:-1]}),)
             memo = memo.but(models=memo.models[:-1] if len(memo.models) > 1 else fewer)
@@ -255,8 +255,8 @@ class AutrascaleContext:
     @property
     def event_target_s(self) -> float:
         """L_e, seconds."""
-        least_s = self.on_time_latency_s if math.isfinite(self.on_time_latency_s) else 0.0
-        return max(self.settings.event_latency_s, least_s)
+        min_s = self.on_time_latency_s if math.isfinite(self.on_time_latency_s) else 0.0
+        return max(self.settings.event_latency_s, min_s)
 
     @property
     def on_time_latency_s(self) -> float:

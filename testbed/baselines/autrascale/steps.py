@@ -196,7 +196,7 @@ def _scores(
 
 
 #: Maximum number of trials at one rate; then the best one is kept: our value, the loop of the paper has no end.
-_MOST_TRIALS = 20
+_MAX_TRIALS = 20
 
 _LATENCY_STEP = "latency step"
 
@@ -261,7 +261,7 @@ def _accept(updated: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
 
 def _next_trial(updated: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
     detail = f"{_LATENCY_STEP}: {_latency_detail(updated, now)}"
-    promising = next_configuration(updated, now) if updated.latency_trials < _MOST_TRIALS else None
+    promising = next_configuration(updated, now) if updated.latency_trials < _MAX_TRIALS else None
     if promising is not None:
         ordered = updated.but(latency_trials=updated.latency_trials + 1)
         return ordering(ordered, now, promising, "latency", f"{detail}; try {formatted(promising)}, the most promising")

@@ -171,7 +171,7 @@ class DaedalusPolicy(SizingPolicy):
         situation = ScaleOutContext(
             workers=reading.replicas,
             capacities=capacities,
-            most_workers=self.workflow.operators[reading.operator].max_replicas,
+            max_workers=self.workflow.operators[reading.operator].max_replicas,
             input_rows_per_s=rate,
             backlog_rows=_known_number(reading.backlog_rows),
             replayed_rows=self.sizing.checkpoint_s * history.rows_per_s[-1],

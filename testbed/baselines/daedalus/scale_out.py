@@ -15,13 +15,13 @@ from testbed.baselines.daedalus.settings import DaedalusSettings
 from testbed.baselines.shared.signals import cpu_share
 
 #: Minimum variance of the CPU shares for an extrapolation to 100 %.
-_LEAST_VARIANCE = 1e-3
+_MIN_VARIANCE = 1e-3
 
 #: Minimum number of windows of a minute each, as many as 120 samples of a second.
-_LEAST_WINDOWS = 2
+_MIN_WINDOWS = 2
 
 #: Upper limit of the regression, relative to throughput over CPU.
-_MOST_ABOVE_RATIO = 1.5
+_MAX_ABOVE_RATIO = 1.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class CpuRegression:
     @property
     def slope(self) -> float | None:
         """Rows/s per full CPU; None if the samples are too few or too similar."""
-        if self.count < _LEAST_WINDOWS or self.square_cpu / self.count < _LEAST_VARIANCE:
+        if self.count < _MIN_WINDOWS or self.square_cpu / self.count < _MIN_VARIANCE:
             return None
         return self.product / self.square_cpu
 
@@ -113,7 +113,7 @@ def _capacity(line: CpuRegression, now: NodeReading, reachable_cpu: float) -> fl
     predicted = line.rate_at(reachable_cpu)
     if predicted is None:
         return ratio * reachable_cpu
-    return min(max(predicted, now.throughput_rows_per_s), _MOST_ABOVE_RATIO * ratio)
+    return min(max(predicted, now.throughput_rows_per_s), _MAX_ABOVE_RATIO * ratio)
 
 
 def _works(figures: NodeReading) -> bool:
@@ -180,7 +180,7 @@ class Capacities:
         return tuple(scipy.optimize.isotonic_regression(raw, weights=weights).x.tolist())
 
 
-_LEAST_DOWNTIME_S = 1.0
+_MIN_DOWNTIME_S = 1.0
 
 # Weight of a measured downtime against the previous estimate.
 _NEWEST_DOWNTIME = 0.3
@@ -222,7 +222,7 @@ class Downtimes:
         """Add the measured downtime of a change by a number of workers."""
 
         def mean_s(before_s: float) -> float:
-            return max(_LEAST_DOWNTIME_S, before_s + _NEWEST_DOWNTIME * (downtime_s - before_s))
+            return max(_MIN_DOWNTIME_S, before_s + _NEWEST_DOWNTIME * (downtime_s - before_s))
 
         if workers_more > 0:
             return replace(self, out_s=mean_s(self.out_s))
@@ -238,7 +238,7 @@ class ScaleOutContext:
     #: Capacities of 1, 2 ... workers, rows/s; at least up to the present number.
     capacities: tuple[float, ...]
     #: Maximum number of workers.
-    most_workers: int
+    max_workers: int
     #: Mean load since the last step.
     input_rows_per_s: float
     #: Waiting rows; None if unknown.
@@ -252,7 +252,7 @@ class ScaleOutContext:
     #: Time since the last change; infinite if there was none.
     since_rescale_s: float
 
-    def most_expected(self, within_s: float) -> float:
+    def max_expected(self, within_s: float) -> float:
         """Return the highest predicted rate within a time, rows/s."""
         seconds = math.ceil(min(within_s, len(self.forecast_rows_per_s)))
         return float(self.forecast_rows_per_s[:seconds].max())
@@ -303,12 +303,12 @@ def choose(situation: ScaleOutContext, settings: DaedalusSettings) -> ScaleOutCh
     if _lasts_a_loop(situation, settings):
         return ScaleOutChoice(workers=situation.workers, basis=ChoiceBasis.RECENT_CHANGE)
     failed: list[tuple[int, Check]] = []
-    for workers in range(1, situation.most_workers + 1):
+    for workers in range(1, situation.max_workers + 1):
         check = _failed_check(workers, situation, settings)
         if check is None:
             return ScaleOutChoice(workers=workers, basis=ChoiceBasis.ALL_CHECKS, failed=tuple(failed))
         failed.append((workers, check))
-    return ScaleOutChoice(workers=situation.most_workers, basis=ChoiceBasis.MAXIMUM, failed=tuple(failed))
+    return ScaleOutChoice(workers=situation.max_workers, basis=ChoiceBasis.MAXIMUM, failed=tuple(failed))
 
 
 def explain(choice: ScaleOutChoice, situation: ScaleOutContext, settings: DaedalusSettings) -> str:
@@ -335,7 +335,7 @@ def _lasts_a_loop(situation: ScaleOutContext, settings: DaedalusSettings) -> boo
     return (
         situation.since_rescale_s < settings.recent_rescale_s
         and capacity > situation.input_rows_per_s
-        and capacity > situation.most_expected(settings.loop_s)
+        and capacity > situation.max_expected(settings.loop_s)
     )
 
 
@@ -347,11 +347,11 @@ def _failed_check(workers: int, situation: ScaleOutContext, settings: DaedalusSe
     recovery_s, horizon_s = situation.recovery_s(workers), len(situation.forecast_rows_per_s)
     checks = [
         (recovery_s > settings.recovery_target_s, Check.RECOVERY),
-        (capacity < situation.most_expected(recovery_s), Check.FORECAST_IN_RECOVERY),
+        (capacity < situation.max_expected(recovery_s), Check.FORECAST_IN_RECOVERY),
     ]
     if workers < present:
         backlog_rows = math.inf if situation.backlog_rows is None else situation.backlog_rows
         checks.append((capacity * _LAG_S < backlog_rows, Check.BACKLOG))
     if workers != present:
-        checks.append((capacity <= situation.most_expected(horizon_s), Check.FORECAST))
+        checks.append((capacity <= situation.max_expected(horizon_s), Check.FORECAST))
     return next((check for failed, check in checks if failed), None)

@@ -20,7 +20,7 @@ _ROUNDING = 1e-6
 STEP_S = 30.0
 
 # Six hours, the length of the paper's runs; with two hours of forecast they fit in a memo of 32 KiB.
-_MOST_BINS = 720
+_MAX_BINS = 720
 
 # Without a trusted ARIMA model the slope of the newest five loops continues.
 _LINE_BINS = 10
@@ -59,7 +59,7 @@ def extended(history: History | None, batches: Sequence[Batch]) -> History | Non
         return history
     times, totals = zip(*points, strict=True)
     last = math.floor(times[-1] / STEP_S + _ROUNDING)
-    first = max(math.ceil(times[0] / STEP_S - _ROUNDING), last - _MOST_BINS)
+    first = max(math.ceil(times[0] / STEP_S - _ROUNDING), last - _MAX_BINS)
     if last <= first:
         return history
     at_edges = np.interp(np.arange(first, last + 1) * STEP_S, times, totals)
@@ -68,7 +68,7 @@ def extended(history: History | None, batches: Sequence[Batch]) -> History | Non
     return History(
         until_s=last * STEP_S,
         offered_rows=float(at_edges[-1]),
-        rows_per_s=(*earlier, *(rounded(rate) for rate in rates.tolist()))[-_MOST_BINS:],
+        rows_per_s=(*earlier, *(rounded(rate) for rate in rates.tolist()))[-_MAX_BINS:],
     )
 
 
@@ -82,7 +82,7 @@ def with_idle_time(history: History | None, at_s: float) -> History | None:
     return History(
         until_s=history.until_s + bins * STEP_S,
         offered_rows=history.offered_rows,
-        rows_per_s=(*history.rows_per_s, *[0.0] * min(bins, _MOST_BINS))[-_MOST_BINS:],
+        rows_per_s=(*history.rows_per_s, *[0.0] * min(bins, _MAX_BINS))[-_MAX_BINS:],
     )
 
 
@@ -110,7 +110,7 @@ def _before(history: History | None, first: int, next_rate: float) -> tuple[floa
     if history is None:
         return ()
     gap = round(first - history.until_s / STEP_S)
-    if gap >= _MOST_BINS:
+    if gap >= _MAX_BINS:
         return ()
     between = np.linspace(history.rows_per_s[-1], next_rate, gap + 2)[1:-1]
     return (*history.rows_per_s, *(rounded(rate) for rate in between.tolist()))
@@ -122,7 +122,7 @@ _UP_TO_TWO = ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (0, 2), (2, 1), (1, 2), (2
 _ORDERS = {0: _UP_TO_TWO, 1: _UP_TO_TWO, 2: ((0, 0), (0, 1), (0, 2))}
 
 #: Maximum number of states; the likelihood of every order skips this number of values at the beginning.
-_MOST_STATES = 3
+_MAX_STATES = 3
 
 _SIGNIFICANT = 0.05
 #: Search options, with a tolerance of 2e-7. The 1e2 of statsmodels (2e-14) takes twice as long for equal forecasts.
@@ -204,7 +204,7 @@ def _model(series: NDArray[np.float64], order: tuple[int, int, int], *, differen
         trend="n" if order[1] else "c",
         simple_differencing=differenced_first,
         concentrate_scale=True,
-        loglikelihood_burn=_MOST_STATES,
+        loglikelihood_burn=_MAX_STATES,
     )
     model.initialize_approximate_diffuse()
     return model
@@ -240,7 +240,7 @@ def _quiet() -> Iterator[None]:
 
 
 #: Minimum number of bins for a first model.
-_LEAST_BINS = 20
+_MIN_BINS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,7 +274,7 @@ class Forecaster:
         bad_loops = self.bad_loops + 1 if wape is None or wape >= _WAPE_BAD else 0
         series = np.asarray(history.rows_per_s)
         model, tried_bins = self.model, self.tried_bins
-        grown = len(series) >= max(_LEAST_BINS, 2 * tried_bins)
+        grown = len(series) >= max(_MIN_BINS, 2 * tried_bins)
         if grown or (tried_bins and bad_loops >= _BAD_LIMIT):
             model, tried_bins, bad_loops = fitted(series) or model, len(series), 0
         return Forecaster(

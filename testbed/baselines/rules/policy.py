@@ -142,24 +142,24 @@ class RulesPolicy(SizingPolicy):
     def _samples(
         self, before: Mapping[Metric, MetricSamples], reading: OperatorReading, change: Order | None
     ) -> dict[Metric, MetricSamples]:
-        longest_s: dict[Metric, float] = {}
+        max_s: dict[Metric, float] = {}
         for rule in ranked(self.rules, reading.operator):
             for trigger in rule.when:
-                longest_s[trigger.metric] = max(trigger.for_s, longest_s.get(trigger.metric, 0.0))
+                max_s[trigger.metric] = max(trigger.for_s, max_s.get(trigger.metric, 0.0))
         since_s, gap_s = -math.inf, self.semantics.max_gap_s
         if self.semantics.mode == "rearm" and change is not None:
             since_s = _completed_s(change, reading)
         found = {}
-        for metric, reach_s in longest_s.items():
+        for metric, reach_s in max_s.items():
             samples = appended(before.get(metric, ()), reports(metric, reading, gap_s), gap_s)
             fresh = [sample for sample in samples if sample.at_s > since_s]
-            found[metric] = pruned(fresh, reach_s, max(2, _MAX_SAMPLES // len(longest_s)))
+            found[metric] = pruned(fresh, reach_s, max(2, _MAX_SAMPLES // len(max_s)))
         return found
 
     def _is_fresh(self, memo: RulesMemo) -> bool:
         """Return True if the operator changed within the longest time window of its rules."""
-        longest_s = max((item.for_s for rule in self.rules for item in rule.when), default=0.0)
-        return memo.at_s - max(memo.done_s.values(), default=-math.inf) < longest_s
+        max_s = max((item.for_s for rule in self.rules for item in rule.when), default=0.0)
+        return memo.at_s - max(memo.done_s.values(), default=-math.inf) < max_s
 
     # Evaluation
 

@@ -54,17 +54,17 @@ def appended(samples: Sequence[MetricSample], reports: Iterable[MetricReport], m
     return tuple(result)
 
 
-def pruned(samples: Sequence[MetricSample], longest_s: float, most: int) -> MetricSamples:
+def pruned(samples: Sequence[MetricSample], max_s: float, most: int) -> MetricSamples:
     """Remove the samples that no condition needs.
 
     Parameters
     ----------
-    longest_s
+    max_s
         The longest time window of a condition, seconds. One older sample is kept too, and always the newest two.
     """
     if not samples:
         return ()
-    begins_s = samples[-1].at_s - longest_s
+    begins_s = samples[-1].at_s - max_s
     before = sum(sample.at_s <= begins_s for sample in samples)
     result = list(samples[max(0, min(before - 1, len(samples) - 2)) :])
     while len(result) > most:

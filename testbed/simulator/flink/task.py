@@ -228,11 +228,11 @@ class Task:
         self._speed = noise * self._warmth(at_s + self._tick_s / 2)
         return self._capacity.rows_per_s * self._speed * self._tick_s
 
-    def end_tick(self, able_rows: float, most_output_rows: float, until_s: float) -> float:
+    def end_tick(self, able_rows: float, max_output_rows: float, until_s: float) -> float:
         """Process rows up to the limits of its input, its capacity and its consumers."""
         offered = self.stream.offered_rows(until_s)
         waiting = offered - self.position
-        rows = min(able_rows, waiting, self.limited_to(most_output_rows))
+        rows = min(able_rows, waiting, self.limited_to(max_output_rows))
         after = offered if rows == waiting else self.position + rows
         self._report(rows, able_rows, after, offered, until_s)
         if until_s >= self._next_checkpoint_s - _ROUNDING:
@@ -242,10 +242,10 @@ class Task:
         before, self.processed_rows = self.processed_rows, max(self.processed_rows, after)
         return self.processed_rows - before
 
-    def limited_to(self, most_output_rows: float) -> float:
+    def limited_to(self, max_output_rows: float) -> float:
         """Return the most input rows for a limit of output rows."""
         again = self.processed_rows - self.position
-        fresh = max(0.0, most_output_rows) / self.selectivity if self.selectivity else math.inf
+        fresh = max(0.0, max_output_rows) / self.selectivity if self.selectivity else math.inf
         return again + fresh
 
     def event_span(self, rows: float) -> tuple[float, float]:

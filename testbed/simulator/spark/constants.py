@@ -57,9 +57,9 @@ class SparkPhysics:
     batch_noise: NotNegative = 0.0
     task_noise: NotNegative = 0.0
     #: Extra time of a new executor's first task, seconds, independent of its rows: classes load, Python workers
-    #: start. Drawn from a uniform distribution (cold_least_s, cold_most_s).
-    cold_least_s: NotNegative = 0.0
-    cold_most_s: NotNegative = 0.0
+    #: start. Drawn from a uniform distribution (cold_min_s, cold_max_s).
+    cold_min_s: NotNegative = 0.0
+    cold_max_s: NotNegative = 0.0
     #: Extra time of its first task in the second batch, as a share of the first, and the share of it that remains from
     #: batch to batch (warm_up_share, warm_up_fade).
     warm_up_share: Share = 0.0
@@ -81,13 +81,13 @@ class SparkPhysics:
     def __post_init__(self) -> None:
         if self.tasks_by_speed and (self.partitions or self.hottest_share):
             raise InvalidValueError("constants-exclusive", one="tasks_by_speed", others=["partitions", "hottest_share"])
-        if self.cold_least_s > self.cold_most_s:
+        if self.cold_min_s > self.cold_max_s:
             raise InvalidValueError(
                 "constants-range-reversed",
-                low_name="cold_least_s",
-                high_name="cold_most_s",
-                low=self.cold_least_s,
-                high=self.cold_most_s,
+                low_name="cold_min_s",
+                high_name="cold_max_s",
+                low=self.cold_min_s,
+                high=self.cold_max_s,
             )
 
 

@@ -87,7 +87,7 @@ class ReplicaPool:
             if other.node != node and at_s < other.ready_at_s < math.inf:
                 other.ready_at_s += physics.start_together_s
                 start_s += physics.start_together_s
-        cold_s = self._rng.uniform(physics.cold_least_s, physics.cold_most_s)
+        cold_s = self._rng.uniform(physics.cold_min_s, physics.cold_max_s)
         self._replicas[node] = Replica(node=node, ready_at_s=at_s + start_s, cold_s=cold_s)
         self._period = None
 

@@ -27,7 +27,7 @@ Series = NDArray[np.float64]
 _BIN_S = 10.0
 _MINUTE_S = 60.0
 #: Shortest run that leaves two whole minutes to compare, seconds.
-LEAST_S = CALM_S + 2 * _MINUTE_S
+MIN_RUN_S = CALM_S + 2 * _MINUTE_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,8 +198,8 @@ def compare_run(run: RecordedRun, physics: SparkPhysics, replays: Sequence[Seque
     InputError
         If the run is too short, or has no warm batches.
     """
-    if run.duration_s < LEAST_S:
-        raise InputError("recorded-run-too-short", source=run.name, least_s=LEAST_S, got_s=run.duration_s)
+    if run.duration_s < MIN_RUN_S:
+        raise InputError("recorded-run-too-short", source=run.name, min_s=MIN_RUN_S, got_s=run.duration_s)
     measured = batches_of_run(run, from_s=CALM_S)
     if not measured:
         raise InputError("recorded-run-without-warm-batches", source=run.name, after_s=CALM_S)

@@ -15,7 +15,7 @@ from gesscale.model.observation import Batch
 from gesscale.model.workflow import Operator, Workflow
 from gesscale.monitor.batch_screen import screen_batches
 from gesscale.monitor.record_files import read_recording, settings_file
-from gesscale.monitor.records import LONGEST_RUN_S
+from gesscale.monitor.records import MAX_RUN_S
 from gesscale.settings import load_settings
 from latency_map import LatencyMap, read_map
 from testbed.simulator.scene import Scene, SimulatedNode
@@ -24,7 +24,7 @@ from testbed.simulator.spark.plant import SparkPlant
 from testbed.workloads.workload import Workload
 
 _STEP_S = 0.5
-_MOST_STEPS = 200_000
+_MAX_STEPS = 200_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ class RecordedRun:
     def workload(self) -> Workload:
         """The load as Spark saw it: rows offered at the start of each batch, interpolated in between."""
         begins, totals = offered_totals(self.batches)
-        step_s = max(_STEP_S, self.duration_s / _MOST_STEPS)
+        step_s = max(_STEP_S, self.duration_s / _MAX_STEPS)
         grid = np.arange(0.0, self.duration_s + step_s, step_s)
         rates = np.maximum(0.0, np.diff(np.interp(grid, begins, totals))) / step_s
         return Workload.of_rates(self.name, step_s, rates)
@@ -148,7 +148,7 @@ def order_of(decision: Decision) -> RecordedOrder | None:
     remove = tuple(node for node in planned.remove if node in outcome.removed)
     if not add and not remove:
         return None
-    is_timed = add and not remove and 0 < outcome.seconds <= LONGEST_RUN_S
+    is_timed = add and not remove and 0 < outcome.seconds <= MAX_RUN_S
     return RecordedOrder(
         at_s=decision.at_s, change=Change(add=add, remove=remove), took_s=outcome.seconds if is_timed else None
     )

@@ -51,7 +51,7 @@ _FITTED = ("fixed_s", "service_ms_per_row", "driver_round_trips")
 #: Placements needed to separate fixed time, round trips and state tasks; those of one placement give only their
 #: sum.
 _PLACEMENTS_FOR_STATE = 3
-_LEAST_START_S = 0.1
+_MIN_START_S = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ def refit(physics: SparkPhysics, runs: Sequence[RecordedRun]) -> Refit:
     names = ", ".join(run.name for run in runs)
     measured = [batch for run in runs for batch in batches_of_run(run, from_s=CALM_S)]
     if len(measured) < 2 * len(_FITTED):
-        raise InputError("recorded-runs-too-few-batches", source=names, least=2 * len(_FITTED), got=len(measured))
+        raise InputError("recorded-runs-too-few-batches", source=names, min=2 * len(_FITTED), got=len(measured))
     triggers_s = sorted({run.trigger_s for run in runs})
     if len(triggers_s) > 1:
         raise InputError("recorded-runs-trigger-intervals", source=names, intervals_s=[f"{s:g}" for s in triggers_s])
@@ -109,8 +109,8 @@ def _fitted_by_starts(physics: SparkPhysics, runs: Sequence[RecordedRun], names:
         f"{min(cold_s):.2f} to {max(cold_s):.2f} s, widened for their number."
     )
     found = {
-        "cold_least_s": (max(0.0, min(cold_s) - beyond_s), cold),
-        "cold_most_s": (max(cold_s) + beyond_s, cold),
+        "cold_min_s": (max(0.0, min(cold_s) - beyond_s), cold),
+        "cold_max_s": (max(cold_s) + beyond_s, cold),
         **_fitted_to_orders(orders, physics.start_together_s, names),
     }
     shares = [share for run in runs for share in _warm_up_shares(physics, run)]
@@ -128,7 +128,7 @@ def _fitted_to_orders(
     alone_s = [took_s for others, took_s in times_s if not others]
     several = [(others, each_s) for others, each_s in orders if others]
     which = f"{len(alone_s)} that started alone" if alone_s else f"{len(times_s)}, as if each had started alone,"
-    kept_s = alone_s or [max(_LEAST_START_S, took_s - others * together_s) for others, took_s in times_s]
+    kept_s = alone_s or [max(_MIN_START_S, took_s - others * together_s) for others, took_s in times_s]
     start_s = float(np.median(kept_s))
     found = {"start_s": (start_s, f"From the order to the registered executor; median of {which} in {names}.")}
     if alone_s and several:
@@ -191,7 +191,7 @@ def _starts_s(run: RecordedRun) -> Iterator[tuple[int, list[float]]]:
     took_s = {order.at_s: order.took_s for order in run.orders}
     started = starts(run.batches, run.orders, run.operator)
     for ordered_at_s, group in groupby(started, key=lambda start: start.ordered_at_s):
-        middles_s = [max(_LEAST_START_S, _middle_of_first_batch_s(start)) for start in group]
+        middles_s = [max(_MIN_START_S, _middle_of_first_batch_s(start)) for start in group]
         last_s = took_s[ordered_at_s]
         yield len(middles_s) - 1, middles_s if last_s is None else [last_s]
 

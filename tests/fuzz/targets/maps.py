@@ -14,7 +14,7 @@ from latency_map import (
     LatencyMapError,
     SideFiles,
     Survey,
-    least_nd_max_subset,
+    min_nd_max_subset,
     parse_survey,
     rank_by_distance,
     read_survey,
@@ -36,7 +36,7 @@ def use_survey(survey: Survey) -> None:
     latencies = survey.to_map(Asymmetry.MAX)
     rank_by_distance(latencies, latencies.names[:1], latencies.names[1:])
     if 2 <= len(latencies.names) <= _FEW_NODES:
-        least_nd_max_subset(latencies, 2)
+        min_nd_max_subset(latencies, 2)
 
 
 def _read(side_files: SideFiles) -> Callable[[bytes, Path], object]:

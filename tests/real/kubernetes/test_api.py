@@ -42,7 +42,7 @@ def value_of(item) -> str | None:
 
 @pytest.fixture
 def watched(admin, namespace) -> Iterator[Cache[str]]:
-    cache = Cache(admin, CONFIG_MAPS, value_of, namespace=namespace, timing=Timing(longest_wait_s=2.0))
+    cache = Cache(admin, CONFIG_MAPS, value_of, namespace=namespace, timing=Timing(max_wait_s=2.0))
     cache.start()
     until(lambda: cache.snapshot().listed, "ConfigMaps are listed")
     yield cache

@@ -15,7 +15,7 @@ from gesscale.model.decision import Reason
 def test_a_steady_load_comes_to_rest_although_each_change_costs() -> None:
     """numaflow#1529: autoscaling "unable to stabilize", each added pod rebalances, "a spiraling downfall effect"."""
     # 800 rows/s need two of 488. The first batch of a new replica takes 20 to 30 s longer, so rows wait after a change.
-    costly = replace(QUIET, batch_noise=0.05, task_noise=0.05, cold_least_s=20.0, cold_most_s=30.0)
+    costly = replace(QUIET, batch_noise=0.05, task_noise=0.05, cold_min_s=20.0, cold_max_s=30.0)
     (only,) = changes(run(under([800] * 20), physics=costly))
     assert (only.at_s, len(only.plan.placement)) == (60, 2)
 

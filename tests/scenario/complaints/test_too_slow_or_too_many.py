@@ -39,7 +39,7 @@ def test_starting_replica_is_not_ordered_again() -> None:
 
 def test_slow_replicas_are_not_removed_while_rows_wait() -> None:
     """numaflow#1853: with slow starts and a massive backlog, it "would oscillate between scaling up and down"."""
-    slow = replace(QUIET, start_s=60.0, cold_least_s=60.0, cold_most_s=60.0)
+    slow = replace(QUIET, start_s=60.0, cold_min_s=60.0, cold_max_s=60.0)
     notes = run(under([300] * 5 + [1500] * 20), physics=slow)
     removals = [each for each in changes(notes) if each.outcome.removed]
     # No more may wait than is offered in the objective, one minute: 1500 x 60 rows.

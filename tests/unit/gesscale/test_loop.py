@@ -98,7 +98,7 @@ def test_missing_metrics_never_scale_down():
 
 
 @pytest.mark.parametrize(
-    ("asked", "least_s", "due_s"),
+    ("asked", "min_s", "due_s"),
     [
         ((None,), 5.0, 60.0),
         ((20.0,), 5.0, 20.0),
@@ -110,10 +110,10 @@ def test_missing_metrics_never_scale_down():
         ((20.0,), 90.0, 60.0),
     ],
 )
-def test_a_policy_may_ask_for_its_next_step_within_bounds(asked, least_s, due_s):
+def test_a_policy_may_ask_for_its_next_step_within_bounds(asked, min_s, due_s):
     (decision,) = loop(FakeCluster({"op": ("hub",)}), observe(reading(("hub",)))).step(120.0)
     decisions = [replace(decision, plan=replace(decision.plan, next_step_after_s=each)) for each in asked]
-    assert next_step_in_s(decisions, 60.0, least_s) == due_s
+    assert next_step_in_s(decisions, 60.0, min_s) == due_s
 
 
 class SetBack:

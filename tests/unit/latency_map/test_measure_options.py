@@ -6,11 +6,11 @@ from refusals import codes
 from latency_map.measure.options import FLAGS, VARIABLES, read_options
 from latency_map.measure.probes import ProbeMethod
 
-LEAST = ["--node", "edge1", "--peers", "edge2=10.7.0.2"]
+REQUIRED = ["--node", "edge1", "--peers", "edge2=10.7.0.2"]
 
 
 def test_an_option_that_is_not_given_has_a_default():
-    options = read_options(LEAST, {})
+    options = read_options(REQUIRED, {})
     assert (options.node, options.peers) == ("edge1", {"edge2": "10.7.0.2"})
     assert (options.port, options.probe_port) == (9109, 9109)
     assert (options.neighbours, options.count, options.rate_per_s, options.round_s) == (10, 5, 5.0, 30.0)
@@ -40,19 +40,19 @@ def test_the_environment_gives_options_too():
     [
         ([], "agent-node-missing"),
         (["--node", "a"], "agent-peers-ambiguous"),
-        ([*LEAST, "--peers-dns", "x"], "agent-peers-ambiguous"),
-        ([*LEAST[:2], "--peers", "b"], "peer-invalid"),
-        ([*LEAST, "--node", " "], "map-name-invalid"),
-        ([*LEAST, "--listen", "x:y"], "host-port-invalid"),
-        ([*LEAST, "--neighbours", "0"], "agent-integer-invalid"),
-        ([*LEAST, "--count", "x"], "agent-integer-invalid"),
-        ([*LEAST, "--rate", "51"], "agent-number-invalid"),
-        ([*LEAST, "--rate", "nan"], "agent-number-invalid"),
-        ([*LEAST, "--round", "0"], "agent-number-invalid"),
-        ([*LEAST, "--timeout", "6"], "agent-number-invalid"),
-        ([*LEAST, "--method", "udp"], "agent-method-unknown"),
-        ([*LEAST, "--port", "0"], "agent-integer-invalid"),
-        ([*LEAST, "--what"], "agent-usage-invalid"),
+        ([*REQUIRED, "--peers-dns", "x"], "agent-peers-ambiguous"),
+        ([*REQUIRED[:2], "--peers", "b"], "peer-invalid"),
+        ([*REQUIRED, "--node", " "], "map-name-invalid"),
+        ([*REQUIRED, "--listen", "x:y"], "host-port-invalid"),
+        ([*REQUIRED, "--neighbours", "0"], "agent-integer-invalid"),
+        ([*REQUIRED, "--count", "x"], "agent-integer-invalid"),
+        ([*REQUIRED, "--rate", "51"], "agent-number-invalid"),
+        ([*REQUIRED, "--rate", "nan"], "agent-number-invalid"),
+        ([*REQUIRED, "--round", "0"], "agent-number-invalid"),
+        ([*REQUIRED, "--timeout", "6"], "agent-number-invalid"),
+        ([*REQUIRED, "--method", "udp"], "agent-method-unknown"),
+        ([*REQUIRED, "--port", "0"], "agent-integer-invalid"),
+        ([*REQUIRED, "--what"], "agent-usage-invalid"),
     ],
 )
 def test_an_invalid_option_ends_with_exit_code_2_and_a_code(arguments, code, capsys):
@@ -88,7 +88,7 @@ def test_no_variable_is_one_that_kubernetes_sets_for_a_service():
     ],
 )
 def test_figures_are_kept_for_three_turns_of_every_pair(nodes, options, turn_s):
-    parsed = read_options([*LEAST, *options], {})
+    parsed = read_options([*REQUIRED, *options], {})
     assert parsed.turn_s(nodes) == turn_s
     assert parsed.kept_s(nodes) == 3 * turn_s
-    assert read_options([*LEAST, *options, "--window", "77"], {}).kept_s(nodes) == 77
+    assert read_options([*REQUIRED, *options, "--window", "77"], {}).kept_s(nodes) == 77

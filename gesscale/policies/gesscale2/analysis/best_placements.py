@@ -18,11 +18,11 @@ _Nodes = tuple[str, ...]
 UNKNOWN_RTT_S = 1.0
 
 #: Maximum number of free nodes considered: those nearest to the driver.
-MOST_FREE_NODES = 64
-MOST_CENTRES = 16
+MAX_FREE_NODES = 64
+MAX_CENTRES = 16
 
 #: Replicas move only if the capacity grows by at least this share.
-LEAST_GAIN = 0.02
+MIN_GAIN = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +38,11 @@ class Placements:
 
     def up_to(self, replicas: int) -> "Placements":
         """Return the placements of at most this number of replicas; limits the present capacity too."""
-        most = float(self.rows_per_s[:replicas].max())
+        capacity = float(self.rows_per_s[:replicas].max())
         return Placements(
             nodes=self.nodes[:replicas],
             rows_per_s=self.rows_per_s[:replicas],
-            present_rows_per_s=min(self.present_rows_per_s, most),
+            present_rows_per_s=min(self.present_rows_per_s, capacity),
         )
 
 
@@ -65,14 +65,14 @@ class RoundTrips:
         return cls(driver_s=_driver_rtts_s(nodes, driver_node, delays), pairs_s=pairs_s)
 
 
-def longest_trips_s(nodes: _Nodes, driver_node: str, delays: LatencyMap | None) -> tuple[float, float]:
+def max_trips_s(nodes: _Nodes, driver_node: str, delays: LatencyMap | None) -> tuple[float, float]:
     """Return the longest round trips of a placement, to the driver and between two nodes; seconds, NaN: unknown."""
 
     def find() -> tuple[float, float]:
         trips = RoundTrips.of(nodes, driver_node, delays)
         return float(trips.driver_s.max()), float(trips.pairs_s.max())
 
-    return find() if delays is None else delays.cached((longest_trips_s, nodes, driver_node), find)
+    return find() if delays is None else delays.cached((max_trips_s, nodes, driver_node), find)
 
 
 def _driver_rtts_s(nodes: Sequence[str], driver_node: str, delays: LatencyMap | None) -> Array:
@@ -110,7 +110,7 @@ def placements(
         operator.driver_node,
         tuple(weights.get(node, 1.0) for node in nodes),
         delays,
-        most=max(operator.max_replicas, len(present)),
+        max_replicas=max(operator.max_replicas, len(present)),
         moves=moves,
     )
     counts = np.arange(1, options.moved.shape[1] + 1)
@@ -123,7 +123,7 @@ def placements(
         None if caps[0] is None else np.array(caps, dtype=float),
         trigger_s,
     )
-    best = np.argmax(np.where(options.moved > 0, found * (1 - LEAST_GAIN), found), axis=0)
+    best = np.argmax(np.where(options.moved > 0, found * (1 - MIN_GAIN), found), axis=0)
     return Placements(
         nodes=tuple(options.named(row, count) for row, count in zip(best.tolist(), counts.tolist(), strict=True)),
         rows_per_s=found[best, counts - 1],
@@ -133,7 +133,7 @@ def placements(
 
 @dataclass(frozen=True, slots=True)
 class _PlacementOptions:
-    """Orders of nodes, and the inputs of the law for each prefix; shape ``(o, most)``."""
+    """Orders of nodes, and the inputs of the law for each prefix; shape ``(o, max_replicas)``."""
 
     #: The considered nodes.
     nodes: _Nodes
@@ -177,7 +177,7 @@ def _enumerate_placements(
     weights: tuple[float, ...],
     delays: LatencyMap | None,
     *,
-    most: int,
+    max_replicas: int,
     moves: bool,
 ) -> _PlacementOptions:
     """Return the orders of nodes, the first of which are the present ones; cached per map."""
@@ -186,7 +186,7 @@ def _enumerate_placements(
         trips = RoundTrips.of(nodes, driver_node, delays)
         driver_s, pairs_s = (np.nan_to_num(values, nan=UNKNOWN_RTT_S) for values in (trips.driver_s, trips.pairs_s))
         weight, is_present = np.array(weights), np.arange(len(nodes)) < present
-        orders = _orders(driver_s, pairs_s, weight, is_present, most, moves=moves)
+        orders = _orders(driver_s, pairs_s, weight, is_present, max_replicas, moves=moves)
         counts = np.arange(1, orders.shape[1] + 1)
         moved = np.minimum(counts, present) - np.cumsum(is_present[orders], axis=1)
         return _PlacementOptions(
@@ -202,25 +202,25 @@ def _enumerate_placements(
 
     if delays is None:
         return find()
-    return delays.cached((_enumerate_placements, nodes, present, driver_node, weights, most, moves), find)
+    return delays.cached((_enumerate_placements, nodes, present, driver_node, weights, max_replicas, moves), find)
 
 
 def _nearest(free: Sequence[str], driver_node: str, delays: LatencyMap | None) -> Sequence[str]:
-    """Return the free nodes nearest to the driver, at most `MOST_FREE_NODES`."""
-    if len(free) <= MOST_FREE_NODES:
+    """Return the free nodes nearest to the driver, at most `MAX_FREE_NODES`."""
+    if len(free) <= MAX_FREE_NODES:
         return free
     driver_s = _driver_rtts_s(free, driver_node, delays)  # NaN is sorted last
-    return [free[index] for index in np.argsort(driver_s, kind="stable")[:MOST_FREE_NODES]]
+    return [free[index] for index in np.argsort(driver_s, kind="stable")[:MAX_FREE_NODES]]
 
 
 def _orders(
-    driver_s: Array, pairs_s: Array, weight: Array, is_present: NDArray[np.bool_], most: int, *, moves: bool
+    driver_s: Array, pairs_s: Array, weight: Array, is_present: NDArray[np.bool_], max_replicas: int, *, moves: bool
 ) -> NodeOrders:
-    """Return the first ``most`` nodes of each order, shape ``(o, most)``, without duplicates.
+    """Return the first ``max_replicas`` nodes of each order, shape ``(o, max_replicas)``, without duplicates.
 
     Some orders start with the present nodes.
     """
-    centres = np.argsort(driver_s, kind="stable")[:MOST_CENTRES]
+    centres = np.argsort(driver_s, kind="stable")[:MAX_CENTRES]
     distances = np.concatenate([driver_s[None], pairs_s[centres] + 1e-6 * driver_s])
     by_distance = np.argsort(distances, axis=1, kind="stable")
     orders = [by_distance]
@@ -228,7 +228,7 @@ def _orders(
         orders.append(_first(by_distance, -weight))
     present_first = [_first(order, ~is_present) for order in orders]
     found = np.concatenate([*present_first, *orders] if moves else present_first)
-    return np.array(sorted(set(map(tuple, found[:, :most].tolist()))))
+    return np.array(sorted(set(map(tuple, found[:, :max_replicas].tolist()))))
 
 
 def _first(orders: NodeOrders, keys: NDArray[np.generic]) -> NodeOrders:

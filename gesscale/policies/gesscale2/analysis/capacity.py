@@ -8,7 +8,7 @@ import numpy as np
 from gesscale.model.evidence import warm
 from gesscale.model.observation import Batch
 from gesscale.model.workflow import Operator
-from gesscale.policies.gesscale2.analysis.best_placements import longest_trips_s
+from gesscale.policies.gesscale2.analysis.best_placements import max_trips_s
 from gesscale.policies.gesscale2.analysis.law import BatchSample, LawEvidence
 from latency_map import LatencyMap
 from perfmodel import Estimate
@@ -20,7 +20,7 @@ def sample_of(
     nodes: Sequence[str], driver_node: str, weights: Mapping[str, float], delays: LatencyMap | None
 ) -> BatchSample | None:
     """Return a sample without rows with the weight and delays of a placement; None if the map lacks a delay."""
-    driver_rtt_s, pair_rtt_s = longest_trips_s(tuple(nodes), driver_node, delays)
+    driver_rtt_s, pair_rtt_s = max_trips_s(tuple(nodes), driver_node, delays)
     if np.isnan(driver_rtt_s) or np.isnan(pair_rtt_s):
         return None
     each = [weights.get(node, 1.0) for node in nodes]

@@ -15,7 +15,7 @@ _START_S, _RESTART_S = 8.0, 120.0
 _SETTLE_CYCLES = 2.0
 
 #: Buckets of the horizon after the first, additional buckets for each bucket of downtime, and the maximum.
-_BUCKETS_AHEAD, _BUCKETS_A_STOP, _MOST_BUCKETS_AHEAD = 6, 3, 24
+_BUCKETS_AHEAD, _BUCKETS_A_STOP, _MAX_BUCKETS_AHEAD = 6, 3, 24
 
 
 def change_cost(orders: Sequence[Order], trigger_s: float, *, restarts: bool, replica_minutes: float) -> ChangeCost:
@@ -43,7 +43,7 @@ def buckets_ahead(change: ChangeCost, bucket_s: float) -> int:
     >>> buckets_ahead(change, 60.0)
     12
     """
-    return min(round(_BUCKETS_AHEAD + _BUCKETS_A_STOP * change.stop_s / bucket_s), _MOST_BUCKETS_AHEAD)
+    return min(round(_BUCKETS_AHEAD + _BUCKETS_A_STOP * change.stop_s / bucket_s), _MAX_BUCKETS_AHEAD)
 
 
 def _grows(order: Order) -> bool:

@@ -245,8 +245,8 @@ def _thinned(points: Sequence[OfferedPoint], bucket_s: float) -> tuple[OfferedPo
     kept = [points[0]]
     for point, following in pairwise(points[1:]):
         fine = newest_s - point.at_s <= _FINE_BUCKETS * bucket_s
-        least_s = bucket_s / _FINE_STEPS if fine else bucket_s
-        if following.at_s - kept[-1].at_s > least_s:  # dropping it would leave a longer gap
+        min_s = bucket_s / _FINE_STEPS if fine else bucket_s
+        if following.at_s - kept[-1].at_s > min_s:  # dropping it would leave a longer gap
             kept.append(point)
     if len(points) > 1:
         kept.append(points[-1])

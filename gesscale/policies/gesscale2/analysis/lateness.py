@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 Floats = TypeVar("Floats", NDArray[np.float32], NDArray[np.float64])
 
-_LEAST_SPARE_SHARE = 0.25
+_MIN_SPARE_SHARE = 0.25
 
 
 def share_above_0(begin: Floats, end: Floats) -> Floats:
@@ -25,10 +25,10 @@ def share_above_0(begin: Floats, end: Floats) -> Floats:
     return high
 
 
-def spare_rows_per_s(most_rows_per_s: Floats, load_rows_per_s: Floats) -> Floats:
+def spare_rows_per_s(max_rows_per_s: Floats, load_rows_per_s: Floats) -> Floats:
     """Return the spare capacity of all replicas, rows/s, at least a quarter of their capacity.
 
     A load above the capacity of all replicas will fall again at some time; a smaller backlog is better until then.
     """
-    spare: Floats = np.maximum(most_rows_per_s - load_rows_per_s, _LEAST_SPARE_SHARE * most_rows_per_s)
+    spare: Floats = np.maximum(max_rows_per_s - load_rows_per_s, _MIN_SPARE_SHARE * max_rows_per_s)
     return spare

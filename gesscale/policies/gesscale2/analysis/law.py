@@ -32,7 +32,7 @@ _PRIOR = np.array([0.3, 0.475, 0.475, 0.02, 4.5, 0.5])
 _PRIOR_SPREAD = np.array([0.4, 0.354, 0.354, 0.02, 2.0, 1.0])
 
 #: Minimum time of a row, as a share of its time in the largest batch.
-_LEAST_SHARE = 0.05
+_MIN_SHARE = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,15 +94,15 @@ class LawEvidence(BaseModel):
     #: moments).
     gram: tuple[float, ...] = ()
     moments: tuple[float, ...] = ()
-    #: Rows of the largest batch, and the time per row on a replica of weight 1, seconds; 0 before any (most_rows,
+    #: Rows of the largest batch, and the time per row on a replica of weight 1, seconds; 0 before any (max_rows,
     #: row_s).
-    most_rows: float = 0.0
+    max_rows: float = 0.0
     row_s: float = 0.0
 
     def updated(self, samples: Iterable[BatchSample]) -> "LawEvidence":
         """Add samples to the evidence; samples without rows or with invalid figures are ignored."""
         gram, moments = self._sums()
-        most_rows, row_s = self.most_rows, self.row_s
+        max_rows, row_s = self.max_rows, self.row_s
         for sample in samples:
             if not (0 < sample.rows < math.inf and 0 <= sample.seconds < math.inf):
                 continue
@@ -110,10 +110,10 @@ class LawEvidence(BaseModel):
             certainty = 1 / (0.03 * sample.seconds + 0.02) ** 2
             gram = FADE * gram + certainty * np.outer(terms, terms)
             moments = FADE * moments + certainty * sample.seconds * terms
-            most_rows *= FADE
-            if sample.rows > most_rows:
-                most_rows, row_s = sample.rows, sample.seconds * sample.even_weight / sample.rows
-        return LawEvidence(gram=_rounded(gram), moments=_rounded(moments), most_rows=most_rows, row_s=row_s)
+            max_rows *= FADE
+            if sample.rows > max_rows:
+                max_rows, row_s = sample.rows, sample.seconds * sample.even_weight / sample.rows
+        return LawEvidence(gram=_rounded(gram), moments=_rounded(moments), max_rows=max_rows, row_s=row_s)
 
     def law(self) -> BatchTimeLaw | None:
         """Fit the law; None before any sample."""
@@ -130,7 +130,7 @@ class LawEvidence(BaseModel):
         return BatchTimeLaw(
             fixed_s=fixed_s,
             row_s=row_s,
-            even_row_s=max(even_row_s, _LEAST_SHARE * self.row_s - row_s),
+            even_row_s=max(even_row_s, _MIN_SHARE * self.row_s - row_s),
             shared_row_s=shared_row_s,
             driver_trips=driver_trips,
             pair_trips=pair_trips,

@@ -43,15 +43,15 @@ class ChangeCost:
 class PlanningHorizon:
     """Operator and predicted load over the planning horizon; c scenarios, k steps."""
 
-    #: Shape ``(most,)``: capacity of 1, 2, ... replicas, non-decreasing.
+    #: Shape ``(max_replicas,)``: capacity of 1, 2, ... replicas, non-decreasing.
     rows_per_s: Array
     #: Present number of replicas.
     replicas: int
     #: Capacity of the present placement.
     present_rows_per_s: float
-    #: Minimum and maximum number of replicas (least, most).
-    least: int
-    most: int
+    #: Minimum and maximum number of replicas (min_replicas, max_replicas).
+    min_replicas: int
+    max_replicas: int
     #: Shape ``(k,)``: length of each step, seconds.
     steps_s: Array
     #: Shape ``(c, k + 1)``: rows offered from now until each instant, and rows that must be processed by then to meet

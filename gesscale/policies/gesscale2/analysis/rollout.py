@@ -70,7 +70,7 @@ class _SharedInputs(NamedTuple):
     #: Shape ``(o, n)``: capacity of 1, 2, ... replicas.
     rows_per_s: Array
     #: Shape ``(o, 1, 1)``: capacity of the maximum number of replicas.
-    most_rows_per_s: Array
+    max_rows_per_s: Array
     #: Shape ``(o, 1, 1)``: time during which a change stalls replicas, and blocks other changes (stalled_s, locked_s).
     stalled_s: Array
     locked_s: Array
@@ -91,18 +91,23 @@ def _shared_inputs(horizons: Sequence[PlanningHorizon]) -> _SharedInputs:
         for rows in ([each.offered for each in horizons], [each.deadline_rows for each in horizons])
     )
     per_operator = [
-        (each.rows_per_s[each.most - 1], each.change.stalled_s, each.change.locked_s, each.change.serves_during_change)
+        (
+            each.rows_per_s[each.max_replicas - 1],
+            each.change.stalled_s,
+            each.change.locked_s,
+            each.change.serves_during_change,
+        )
         for each in horizons
     ]
     figures = np.array(per_operator, dtype=np.float64).T[:, :, None, None]
-    most_rows_per_s, stalled_s, locked_s, serves_during_change = figures
+    max_rows_per_s, stalled_s, locked_s, serves_during_change = figures
     return _SharedInputs(
         steps_s=steps_s,
         instants_s=np.cumsum([0.0, *steps_s]),
         offered=offered,
         deadline_rows=deadline_rows,
         rows_per_s=np.array([each.rows_per_s for each in horizons]),
-        most_rows_per_s=most_rows_per_s,
+        max_rows_per_s=max_rows_per_s,
         stalled_s=stalled_s,
         locked_s=locked_s,
         serves_during_change=serves_during_change,
@@ -216,5 +221,5 @@ def _simulate_step(
 def _charge_remaining(shared: _SharedInputs, state: _RolloutState) -> None:
     """Charge the remaining backlog: its replica time, and the time until no row is late with all replicas."""
     load = (shared.offered[-1] - shared.offered[-2]) / shared.steps_s[-1]
-    state.late_s += np.maximum(0.0, state.overdue) / spare_rows_per_s(shared.most_rows_per_s, load)
+    state.late_s += np.maximum(0.0, state.overdue) / spare_rows_per_s(shared.max_rows_per_s, load)
     state.replica_s += np.maximum(0.0, shared.offered[-1] - state.served) / shared.rows_per_s[:, :1, None]

@@ -32,7 +32,7 @@ class ScalingTable(NamedTuple):
     #: Backlog at level 1 of the table.
     level_rows: float
     #: Minimum number of replicas, at most the maximum.
-    least: int
+    min_replicas: int
     #: Shape ``(k, n, g, c)``: mean cost over similar scenarios, replica-minutes. The first step is not used.
     keeping: Single
     #: Shape ``(k, g, c)``: the same for the best change, and its number of replicas (changing, best).
@@ -41,12 +41,14 @@ class ScalingTable(NamedTuple):
 
     def best_replicas(self, step: int, count: Counts, rows: Array) -> Counts:
         """Return the best number of replicas from a step on; may be the present one."""
-        _, most, _, scenarios = self.keeping.shape
+        _, max_replicas, _, scenarios = self.keeping.shape
         below, part = _between(rows, self.level_rows)
         at = below.astype(np.int64) * scenarios + np.arange(scenarios)
-        keep_cost = _interpolate(self.keeping[step], at + (np.minimum(count, most) - 1) * (_BACKLOGS * scenarios), part)
+        keep_cost = _interpolate(
+            self.keeping[step], at + (np.minimum(count, max_replicas) - 1) * (_BACKLOGS * scenarios), part
+        )
         change_cost = _interpolate(self.changing[step], at, part)
-        changes = (change_cost < keep_cost) | (count < self.least) | (count > most)
+        changes = (change_cost < keep_cost) | (count < self.min_replicas) | (count > max_replicas)
         found: Counts = np.where(changes, self.best[step].take(at + scenarios * (part > 0.5)), count)
         return found
 
@@ -54,8 +56,8 @@ class ScalingTable(NamedTuple):
 def solve_scaling_table(horizon: PlanningHorizon) -> ScalingTable:
     """Compute the table for every step after the first."""
     model = _Model(horizon)
-    steps, (most, backlogs, scenarios) = len(horizon.steps_s), model.shape
-    least = min(horizon.least, most)  # with room for fewer than the minimum, all room is used
+    steps, (max_replicas, backlogs, scenarios) = len(horizon.steps_s), model.shape
+    min_replicas = min(horizon.min_replicas, max_replicas)  # with room for fewer than the minimum, all room is used
     keeping = np.zeros((steps, *model.shape), dtype=np.float32)
     changing, best = (np.zeros((steps, backlogs, scenarios), dtype=kind) for kind in (np.float32, np.int64))
     cell = np.arange(backlogs * scenarios).reshape(backlogs, scenarios)
@@ -63,16 +65,16 @@ def solve_scaling_table(horizon: PlanningHorizon) -> ScalingTable:
     keep_values: list[Single] = [values] * (steps + 1)
     for step, similar in reversed(list(enumerate(model.similar, start=1))):
         keep_values[step] = model.keeping_cost(step, values)
-        change_costs = model.changing_cost(step, keep_values)[least - 1 :]
+        change_costs = model.changing_cost(step, keep_values)[min_replicas - 1 :]
         keep_cost, other_cost = (
             (each.reshape(-1, scenarios) @ similar.T).reshape(each.shape) for each in (keep_values[step], change_costs)
         )
         chosen, cheapest = other_cost.argmin(axis=0), other_cost.min(axis=0)
         change_is_cheaper = cheapest < keep_cost
-        change_is_cheaper[: least - 1] = True
+        change_is_cheaper[: min_replicas - 1] = True
         values = np.where(change_is_cheaper, change_costs.take(chosen * cell.size + cell), keep_values[step])
-        keeping[step], changing[step], best[step] = keep_cost, cheapest, chosen + least
-    return ScalingTable(model.level_rows, least, keeping, changing, best)
+        keeping[step], changing[step], best[step] = keep_cost, cheapest, chosen + min_replicas
+    return ScalingTable(model.level_rows, min_replicas, keeping, changing, best)
 
 
 def _single(values: NDArray[Any]) -> Single:
@@ -114,15 +116,15 @@ class _Model:
 
     def __init__(self, horizon: PlanningHorizon) -> None:
         self._horizon = horizon
-        self._rows_per_s = _single(horizon.rows_per_s[: horizon.most, None, None])
+        self._rows_per_s = _single(horizon.rows_per_s[: horizon.max_replicas, None, None])
         self.level_rows = float(_SQUARES_SHARE * horizon.steps_s.sum() * self._rows_per_s[-1, 0, 0] / _LEVELS[-2])
         self._waiting = _single(self.level_rows * _LEVELS)[:, None]
-        self.shape = horizon.most, _BACKLOGS, len(horizon.weights)
-        most, backlogs, scenarios = self.shape
-        first = backlogs * scenarios * np.arange(most)[:, None, None] + np.arange(scenarios)
+        self.shape = horizon.max_replicas, _BACKLOGS, len(horizon.weights)
+        max_replicas, backlogs, scenarios = self.shape
+        first = backlogs * scenarios * np.arange(max_replicas)[:, None, None] + np.arange(scenarios)
         self._first = _single(np.broadcast_to(first, self.shape))  # flat indices without a backlog
         self._seconds = horizon.steps_s.tolist()
-        self._replicas = _single(np.arange(1, most + 1)[:, None, None])
+        self._replicas = _single(np.arange(1, max_replicas + 1)[:, None, None])
         self._offered = _single(np.diff(horizon.offered, axis=1).T)
         self._allowed = _single((horizon.offered - horizon.deadline_rows).T)
         self.similar = self._similarity()

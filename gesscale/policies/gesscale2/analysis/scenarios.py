@@ -19,10 +19,10 @@ GROWTH_FADE, GROWTH_SHARE = 0.7, 0.8
 
 REPETITIONS = 24
 #: Minimum number of known buckets for repetitions of the past.
-LEAST_BUCKETS = 8
+MIN_BUCKETS = 8
 #: Standard deviation of the similarity of two loads, as a share of the load and of one replica.
 LEVEL_WIDTH_SHARE, LEVEL_WIDTH_REPLICAS = 0.12, 0.4
-LEAST_SIMILARITY = 0.05
+MIN_SIMILARITY = 0.05
 #: Total weight of all walks, in buckets identical to the present one.
 WALKS_WEIGHT = 1.0
 #: Time constant, in buckets, with which the shift of a repetition to the present level fades.
@@ -54,7 +54,7 @@ def scenarios(rates: Array, ahead: Forecast, after: Array, replica_rows_per_s: f
     """
     walks = _walks(ahead, after)
     parts = [(walks, np.full(WALKS, WALKS_WEIGHT / WALKS))]
-    if len(rates) >= LEAST_BUCKETS:
+    if len(rates) >= MIN_BUCKETS:
         parts.append(_repetitions(rates, ahead, after, replica_rows_per_s))
     weights = np.concatenate([weight for _, weight in parts])
     weights /= weights.sum()
@@ -98,7 +98,7 @@ def _repetitions(rates: Array, ahead: Forecast, after: Array, replica_rows_per_s
     squares = ((rates[starts] - rates[-1]) / width) ** 2 + ((growths[starts - 1] - growths[-1]) / width) ** 2
     similarity = np.exp(-0.5 * squares)
     best = np.argsort(-similarity, kind="stable")[:REPETITIONS]
-    best = best[similarity[best] > LEAST_SIMILARITY]
+    best = best[similarity[best] > MIN_SIMILARITY]
     followed = np.interp(starts[best][:, None] + after, np.arange(known), rates)
     following = rates[starts[best] + 1]
     following_now = following - rates[starts[best]] + ahead.rate - ahead.growth

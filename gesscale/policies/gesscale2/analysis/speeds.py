@@ -17,8 +17,8 @@ from gesscale.model.observation import NodeReading
 GAIN = 0.3
 #: Smaller logarithms count as 0: noise must not move a replica.
 EQUAL_WITHIN = 0.15
-MOST_NODES = 100
-_MOST_LOG = 3.0
+MAX_NODES = 100
+_MAX_LOG = 3.0
 
 
 class NodeSpeeds(BaseModel):
@@ -45,8 +45,8 @@ class NodeSpeeds(BaseModel):
         for node, value in observed.items():
             known = self.logs.get(node, 0.0)
             found = known + GAIN * share * (value - query - known)
-            logs[node] = float(f"{max(-_MOST_LOG, min(found, _MOST_LOG)):.4g}")
-        return NodeSpeeds(logs=dict([*logs.items()][-MOST_NODES:]))
+            logs[node] = float(f"{max(-_MAX_LOG, min(found, _MAX_LOG)):.4g}")
+        return NodeSpeeds(logs=dict([*logs.items()][-MAX_NODES:]))
 
     def weights(self, reported: Mapping[str, float]) -> Mapping[str, float]:
         """Return the weights of nodes, adjusted by the learned speeds; others as reported."""

@@ -12,7 +12,7 @@ from testbed.arena.experiments.experiment import BUNDLED, Experiment, experiment
 from testbed.arena.runner import check_experiment
 from testbed.simulator.scene import CpuAccount
 
-LEAST = {"name": "mine", "policies": ["static"], "workloads": ["nyc"], "nodes": {"topology": "edge8"}}
+REQUIRED = {"name": "mine", "policies": ["static"], "workloads": ["nyc"], "nodes": {"topology": "edge8"}}
 TWO_CHOICES = {
     "choices": [
         {
@@ -35,7 +35,7 @@ TWO_CHOICES = {
 
 
 def made(**settings: object) -> Experiment:
-    return experiment_of({**LEAST, **settings}, "mine.yaml")
+    return experiment_of({**REQUIRED, **settings}, "mine.yaml")
 
 
 def test_bundled_experiments_survive_json_and_yaml():
@@ -141,7 +141,7 @@ def test_files_next_to_the_experiment_are_found(tmp_path):
     (tmp_path / "pi.yaml").write_text("about: a\nfigures: {}\n", "utf-8")
     (tmp_path / "map.csv").write_text("rtt_ms,a,b\na,0,5\nb,5,0\n", "utf-8")
     document = {
-        **LEAST,
+        **REQUIRED,
         "policies": ["static", "mine.py:build"],
         "workloads": ["nyc:any", "load.csv"],
         "nodes": {"map": "map.csv"},
@@ -158,7 +158,7 @@ def test_files_next_to_the_experiment_are_found(tmp_path):
 
 def test_reading_an_experiment_runs_no_code_of_a_policy(tmp_path):
     (tmp_path / "theirs.py").write_text("raise SystemExit('it ran')\n", "utf-8")
-    document = {**LEAST, "policies": ["theirs.py:POLICY"], "rules": {"theirs": {"level": 2}}}
+    document = {**REQUIRED, "policies": ["theirs.py:POLICY"], "rules": {"theirs": {"level": 2}}}
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump(document), "utf-8")
     experiment = read_experiment(tmp_path / "mine.yaml")
     assert experiment_of(experiment.document(), "again") == experiment
@@ -171,7 +171,7 @@ def test_reading_an_experiment_runs_no_code_of_a_policy(tmp_path):
 
 
 def extending(tmp_path, **own: object) -> Experiment:
-    base = {**LEAST, "title": "of mine", "operators": {"a": {"max_replicas": 4}, "b": {"upstream": ["a"]}}}
+    base = {**REQUIRED, "title": "of mine", "operators": {"a": {"max_replicas": 4}, "b": {"upstream": ["a"]}}}
     (tmp_path / "base.yaml").write_text(yaml.safe_dump(base), "utf-8")
     (tmp_path / "child.yaml").write_text(yaml.safe_dump({"extends": "base.yaml", **own}), "utf-8")
     return read_experiment(tmp_path / "child.yaml")

@@ -111,8 +111,8 @@ def test_invalid_output_of_analyze_is_named(analyses, code, fields):
         (planned(placement=("a", "b", "b")), "plan-placement-malformed", {}),
         (planned(before=("a", "c")), "plan-base-outdated", {"current": ("a", "b"), "got": "('a', 'c')"}),
         (planned(before=("b", "a")), "plan-base-outdated", {"got": "('b', 'a')"}),
-        (planned(placement=("a", "b", "c", "d")), "plan-replicas-limit", {"replicas": 4, "most": 3}),
-        (planned(placement=()), "plan-replicas-limit", {"replicas": 0, "least": 1}),
+        (planned(placement=("a", "b", "c", "d")), "plan-replicas-limit", {"replicas": 4, "max": 3}),
+        (planned(placement=()), "plan-replicas-limit", {"replicas": 0, "min": 1}),
         (planned(placement=("c", "b", "a")), "plan-placement-malformed", {}),
     ],
 )

@@ -8,12 +8,12 @@ from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment, experiment_of
 from testbed.arena.runner import check_experiment, run_case
 
-LEAST = {"name": "mine", "policies": ["static"], "workloads": ["steps:4"], "nodes": {"topology": "edge8"}}
+REQUIRED = {"name": "mine", "policies": ["static"], "workloads": ["steps:4"], "nodes": {"topology": "edge8"}}
 """Nine steps of 4 min: 36 min."""
 
 
 def made(**settings: object) -> Experiment:
-    return experiment_of({**LEAST, **settings}, "mine.yaml")
+    return experiment_of({**REQUIRED, **settings}, "mine.yaml")
 
 
 def run_policy(

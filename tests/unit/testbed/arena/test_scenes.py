@@ -14,12 +14,12 @@ from testbed.arena.worlds.fog_nodes import seed_of, stream
 from testbed.arena.worlds.scenes import ChangeEffect, World, world_of
 from testbed.workloads.workload import Workload
 
-LEAST = {"name": "mine", "policies": ["static"], "workloads": ["steps:1"], "nodes": {"topology": "edge8"}}
+REQUIRED = {"name": "mine", "policies": ["static"], "workloads": ["steps:1"], "nodes": {"topology": "edge8"}}
 DRAWN = {"generated": {"per_seed": True}, "count": 4}
 
 
 def made(**settings: object) -> Experiment:
-    return experiment_of({**LEAST, **settings}, "mine.yaml")
+    return experiment_of({**REQUIRED, **settings}, "mine.yaml")
 
 
 def world(
@@ -110,7 +110,7 @@ def test_settings_of_an_operator_override_the_physics():
     assert world(engine="flink", operators=restart).changes == {
         "operator": ChangeEffect(duration_s=45.0, warm_up_s=6.0, stops=True)
     }
-    start = {"operator": {"constants": {"start_s": 33, "cold_least_s": 2, "cold_most_s": 4}}}
+    start = {"operator": {"constants": {"start_s": 33, "cold_min_s": 2, "cold_max_s": 4}}}
     assert world(operators=start).changes == {"operator": ChangeEffect(duration_s=33.0, warm_up_s=3.0, stops=False)}
 
 
@@ -132,7 +132,7 @@ def test_history_covers_a_restart_on_flink_and_not_on_spark():
         (
             {"nodes": {"topology": "edge8", "count": 2}, "operators": {"operator": {"initial_replicas": 3}}},
             "initial-replicas-exceeded",
-            {"most": 2, "got": 3},
+            {"max": 2, "got": 3},
         ),
         ({"operators": {"operator": {"physics": "nowhere"}}}, "constants-unreadable", {"source": "nowhere"}),
         (

@@ -109,8 +109,8 @@ def test_the_best_bootstrap_sample_that_is_good_by_its_estimate_goes_first():
 
 
 def test_unreachable_target_ends_with_the_best_score(monkeypatch):
-    assert steps._MOST_TRIALS == 20
-    monkeypatch.setattr(steps, "_MOST_TRIALS", 5)
+    assert steps._MAX_TRIALS == 20
+    monkeypatch.setattr(steps, "_MAX_TRIALS", 5)
     # Two replicas are the least, 9 s in batches and 5 s before them; no number of them makes it 5.
     world = alone(180.0, processing_latency_s=5.0, **NO_BACKLOG_STEP)
     world.policy = policy(workflow(op(most=30)), processing_latency=5.0, event_latency=86400.0)

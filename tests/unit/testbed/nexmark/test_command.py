@@ -8,7 +8,7 @@ from refusals import codes
     ("words", "error"),
     [
         (("rides", "--kafka"), "query-unknown"),
-        (("q5", "--kafka", "--most-rows-per-s", "1000000"), "nexmark-overload"),
+        (("q5", "--kafka", "--max-rows-per-s", "1000000"), "nexmark-overload"),
         (("q5", "--kafka", "--seconds", "59"), "usage-invalid"),
     ],
 )

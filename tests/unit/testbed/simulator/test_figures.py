@@ -31,7 +31,7 @@ def test_every_bundled_figure_has_an_origin(file: Path) -> None:
         (("value: 0.2", "value: .nan"), "field-invalid", {"place": "figures.fixed_s.value.int"}),
         (("value: 0.2, origin: made up", "value: 0.2"), "field-required", {"place": "figures.fixed_s.origin"}),
         (
-            ("  fixed_s: {", "  cold_least_s: {value: 2, origin: x}\n  fixed_s: {"),
+            ("  fixed_s: {", "  cold_min_s: {value: 2, origin: x}\n  fixed_s: {"),
             "constants-range-reversed",
             {"low": 2, "high": 0},
         ),

@@ -20,7 +20,7 @@ def test_an_hour_of_faults_loses_no_row_and_removes_no_replica(tmp_path: Path) -
     assert report.decisions == report.steps * 3
     assert report.rows_processed == report.rows_offered > 0
     assert report.doubtful_removals == []
-    assert report.most_changing == 1  # the budget
+    assert report.max_changing == 1  # the budget
     assert report.restarts == 1
     # A request that hangs adds its timeout of 5 s to the period of 60 s.
     assert report.longest_pause_s <= 65.0

@@ -70,7 +70,7 @@ def test_an_idle_query_runs_no_batch_but_reports() -> None:
 
 
 def test_a_new_replica_works_from_the_first_batch_that_begins_after_its_start() -> None:
-    plant = plant_at(600, replace(QUIET, cold_least_s=4.0, cold_most_s=4.0, warm_up_share=0.5, warm_up_fade=0.0))
+    plant = plant_at(600, replace(QUIET, cold_min_s=4.0, cold_max_s=4.0, warm_up_share=0.5, warm_up_fade=0.0))
     plant.advance(20)
     outcome = order(plant, "op", add=("n1",))
     assert (outcome.status, outcome.added) == (OutcomeStatus.APPLIED, ("n1",))

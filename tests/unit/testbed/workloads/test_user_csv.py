@@ -43,7 +43,7 @@ def test_timestamps_are_iso_8601(tmp_path, first, second, step_s):
 
 
 def test_many_short_steps_are_merged_without_losing_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr(user_csv, "STEPS_MOST", 4)
+    monkeypatch.setattr(user_csv, "MAX_STEPS", 4)
     workload = read(tmp_path, "t_s,rows_per_s\n0,10\n0.001,20\n2,40\n")
     # Until 3.999 s: 10 for 1 ms, 20 for 1.999 s, 40 for 1.999 s; on four steps of 0.99975 s.
     assert len(workload.rows_per_s) == 4

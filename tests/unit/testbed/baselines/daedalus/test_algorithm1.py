@@ -20,7 +20,7 @@ def situation(workers, *, rate=500.0, each=200.0, most=8, forecast=None, **chang
     made = ScaleOutContext(
         workers=workers,
         capacities=tuple(each * count for count in range(1, max(most, workers) + 1)),
-        most_workers=most,
+        max_workers=most,
         input_rows_per_s=rate,
         backlog_rows=0.0,
         replayed_rows=10 * rate,

@@ -49,7 +49,7 @@ def run(
     """Let rules scale one operator, whose replicas take from one queue."""
     semantics = RulesSettings.model_validate(read)
     mine = ranked(distinct(rules), name)
-    longest_s = max((trigger.for_s for rule in mine for trigger in rule.when), default=0.0)
+    max_s = max((trigger.for_s for rule in mine for trigger in rule.when), default=0.0)
     context = {"operator": Operator(name=name, driver_node="n0", max_replicas=100)}
     done_s: dict[ScalingAction, float] = {}
     fired: frozenset[str] = frozenset()
@@ -61,7 +61,7 @@ def run(
             queue = _after(queue, load(now_s - PERIOD_S), service_rows_per_s, replicas)
         found.queue[now_s] = float(queue)
         samples = appended(samples, [MetricReport(now_s, float(queue), PERIOD_S)], semantics.max_gap_s)
-        samples = pruned(samples, longest_s, 100)
+        samples = pruned(samples, max_s, 100)
         seen = {Metric.QUEUE_LENGTH: samples}
         conditions = {rule.name: condition(rule, seen, now_s, semantics) for rule in mine}
         now = RuleContext(now_s=now_s, replicas=replicas, done_s=done_s, fired=fired, **context)

@@ -25,8 +25,8 @@ KNOWN = SparkPhysics(
     fixed_s=0.25,
     task_s=0.08,
     driver_round_trips=6.0,
-    cold_least_s=5.0,
-    cold_most_s=5.0,
+    cold_min_s=5.0,
+    cold_max_s=5.0,
     start_s=2.5,
     leave_s=0.5,
 )

@@ -17,8 +17,8 @@ FORGOTTEN = replace(
     fixed_s=1.0,
     driver_round_trips=1.0,
     batch_noise=0.5,
-    cold_least_s=0.0,
-    cold_most_s=0.0,
+    cold_min_s=0.0,
+    cold_max_s=0.0,
     start_s=9.0,
     start_spread=0.7,
     warm_up_share=0.9,
@@ -35,8 +35,8 @@ def test_without_noise_every_constant_is_recovered() -> None:
     assert fitted.fixed_s == pytest.approx(0.25, rel=1e-3)
     assert fitted.driver_round_trips == pytest.approx(6.0, rel=1e-3)
     # The error after this rounding, in a batch of some seconds.
-    assert fitted.cold_least_s == pytest.approx(5.0, abs=0.01)
-    assert fitted.cold_most_s == pytest.approx(5.0, abs=0.01)
+    assert fitted.cold_min_s == pytest.approx(5.0, abs=0.01)
+    assert fitted.cold_max_s == pytest.approx(5.0, abs=0.01)
     assert fitted.leave_s == pytest.approx(0.5, abs=0.01)
     assert fitted.warm_up_share == pytest.approx(0.0, abs=0.01)
     assert fitted.start_s == pytest.approx(2.5)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from true_law import TRUE
 
-from gesscale.policies.gesscale2.analysis.best_placements import LEAST_GAIN, placements
+from gesscale.policies.gesscale2.analysis.best_placements import MIN_GAIN, placements
 from latency_map import LatencyMap
 
 
@@ -65,4 +65,4 @@ def test_map_query_gets_nodes_nearest_to_the_driver(data: st.DataObject) -> None
     for count, rows_per_s in enumerate(found.rows_per_s, start=1):
         # Cap 100 for each: the farthest of the nearest decides; what is present is kept for up to 2 %.
         best = 100 * count / (1.0 + 5 * farthest_s[count - 1])
-        assert best * (1 - LEAST_GAIN) - 1e-6 <= rows_per_s <= best + 1e-6
+        assert best * (1 - MIN_GAIN) - 1e-6 <= rows_per_s <= best + 1e-6

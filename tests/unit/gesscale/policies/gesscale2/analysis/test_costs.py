@@ -24,8 +24,8 @@ def horizon(**changes: object) -> PlanningHorizon:
         rows_per_s=np.array([10.0, 20.0, 30.0]),
         replicas=1,
         present_rows_per_s=10.0,
-        least=1,
-        most=3,
+        min_replicas=1,
+        max_replicas=3,
         steps_s=steps_s,
         offered=15.0 * instants_s[None, :],
         deadline_rows=15.0 * (instants_s - 40.0)[None, :],
@@ -43,7 +43,7 @@ def costs_of(asked: PlanningHorizon, *counts: int) -> tuple[CandidateCost, ...]:
 
 
 def test_too_few_replicas_wait_and_are_late() -> None:
-    only = horizon(most=1, steps_s=np.full(4, 60.0))
+    only = horizon(max_replicas=1, steps_s=np.full(4, 60.0))
     only = replace(only, offered=only.offered[:, :5], deadline_rows=only.deadline_rows[:, :5])
     (one,) = costs_of(only, 1)
     # 10 of 15 rows/s are served: 10 t < 15 (t - 40) after 120 s, so 2 of 4 minutes are late. At the end 15 * 200 are

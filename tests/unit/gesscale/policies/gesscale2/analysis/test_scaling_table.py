@@ -14,7 +14,7 @@ from gesscale.policies.gesscale2.analysis.scaling_table import solve_scaling_tab
 STOP_S, ALLOWED_S, PRICE = 120.0, 40.0, 10.0
 
 
-def horizon(*scenarios: list[float], least: int = 1, most: int = 3) -> PlanningHorizon:
+def horizon(*scenarios: list[float], min_replicas: int = 1, max_replicas: int = 3) -> PlanningHorizon:
     """Return an operator whose load has a rate in each minute; a replica does 10 rows/s, a change stops it for two."""
     rates = np.array(scenarios)
     instants_s = np.arange(rates.shape[1] + 1) * 60.0
@@ -25,11 +25,11 @@ def horizon(*scenarios: list[float], least: int = 1, most: int = 3) -> PlanningH
         for past, rows in zip(past_rows, offered, strict=True)
     ]
     return PlanningHorizon(
-        rows_per_s=np.arange(1.0, most + 1) * 10,
+        rows_per_s=np.arange(1.0, max_replicas + 1) * 10,
         replicas=1,
         present_rows_per_s=10.0,
-        least=least,
-        most=most,
+        min_replicas=min_replicas,
+        max_replicas=max_replicas,
         steps_s=np.full(rates.shape[1], 60.0),
         offered=offered,
         deadline_rows=np.array(deadline_rows),
@@ -73,7 +73,7 @@ def test_table_is_non_anticipative() -> None:
 
 def test_counts_outside_the_limits_always_change() -> None:
     # 15 rows/s for two minutes to go: no change would pay, but 1 is below the fewest and 4 is above the most.
-    soon_over = horizon([15.0] * 3, least=2, most=3)
+    soon_over = horizon([15.0] * 3, min_replicas=2, max_replicas=3)
     assert wanted(soon_over, 1)[0] >= 2
     assert wanted(soon_over, 4)[0] <= 3
     assert wanted(soon_over, 2) == [2]
