@@ -80,7 +80,10 @@ class Problem:
 
     def as_json(self) -> dict[str, Any]:
         """Return code, fields and sentence as a JSON object."""
-        return {"code": self.code, "fields": _plain(self.fields), "message": str(self)}
+        from pydantic_core import to_jsonable_python  # not on Spark's drivers, nor with the agents
+
+        fields = to_jsonable_python(dict(self.fields), bytes_mode="hex", fallback=str)
+        return {"code": self.code, "fields": fields, "message": str(self)}
 
     def _without_entry(self) -> str:
         """Return the text of a plug-in's own code: its field ``text``, or all fields."""
@@ -173,13 +176,3 @@ def _pair_value(value: object) -> str:
 def _quoted(text: str) -> str:
     safe = text if text.isprintable() else repr(text)[1:-1]
     return '"' + safe.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _plain(value: object) -> Any:
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, Mapping):
-        return {str(name): _plain(each) for name, each in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(each) for each in value]
-    return str(value)

@@ -1,13 +1,11 @@
 """Converts values of the model to documents for JSON and YAML, and back."""
 
-import dataclasses
 import json
-import math
 from collections.abc import Iterable, Mapping
-from enum import Enum
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
+from pydantic_core import to_jsonable_python
 
 from gesscale.model.decision import Decision
 
@@ -36,13 +34,13 @@ def decision_document(decision: Decision) -> dict[str, Any]:
     return document
 
 
-def as_document(value: object) -> Any:  # noqa: PLR0911 - one return for each kind of value
+def as_document(value: object) -> Any:
     """Convert values to those of JSON.
 
     Parameters
     ----------
     value
-        Dataclasses, enums, mappings, sequences, sets, numbers, strings or None, at any depth.
+        Dataclasses, enums, mappings, sequences, numbers, strings or None, at any depth.
 
     Returns
     -------
@@ -54,24 +52,13 @@ def as_document(value: object) -> Any:  # noqa: PLR0911 - one return for each ki
     >>> as_document({"mst": float("nan"), "nodes": ("a", "b")})
     {'mst': None, 'nodes': ['a', 'b']}
     """
-    match value:
-        case Enum():
-            return value.value
-        case float():
-            return float(value) if math.isfinite(value) else None
-        case None | bool() | int():
-            return value
-        case str():
-            return str(value)
-        case Mapping():
-            return {str(key): as_document(item) for key, item in value.items()}
-        case set() | frozenset():
-            return sorted(as_document(item) for item in value)
-        case Iterable():
-            return [as_document(item) for item in value]
-    if dataclasses.is_dataclass(value):
-        fields = dataclasses.fields(value)
-        return {field.name: as_document(getattr(value, field.name)) for field in fields}
-    if hasattr(value, "item"):  # a NumPy scalar
-        return as_document(value.item())
-    return str(value)
+    return to_jsonable_python(value, inf_nan_mode="null", fallback=_built_in)
+
+
+def _built_in(value: Any) -> Any:
+    """Return a value that Pydantic does not know as one of Python's own types."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if hasattr(value, "tolist"):  # of NumPy
+        return value.tolist()
+    return list(value) if isinstance(value, Iterable) else str(value)

@@ -25,9 +25,6 @@ def chaos(
     faults: Annotated[
         str | None, typer.Option(help="Faults to inject, separated by commas.", show_default=False)
     ] = None,
-    network_timeout_s: Annotated[
-        int, typer.Option(min=15, max=600, help="Spark's timeout for a silent executor, s.")
-    ] = 60,
     kubernetes: Annotated[bool, typer.Option("--kubernetes", help="On Kubernetes, with the controller.")] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -55,7 +52,6 @@ def chaos(
         query=query,
         kafka=kafka,
         faults=parse_faults(faults) if faults else usual,
-        network_timeout_s=network_timeout_s,
         kubernetes=kubernetes,
     )
     progress = ProgressLog(stderr_console)

@@ -21,6 +21,7 @@ from testbed.cluster.delays import set_delay
 from testbed.cluster.namespaces import DEVICE, namespace
 from testbed.cluster.processes import Role
 from testbed.cluster.spark import LocalSpark, open_spark
+from testbed.cluster.spark_command import NETWORK_TIMEOUT_S
 from testbed.cluster.state import STATE_ROOT
 from testbed.cluster.topology import Topology
 from testbed.live.kafka import KafkaFeed
@@ -45,14 +46,12 @@ class LocalQuery(ChaosQuery):
     metrics_url: the driver's metrics
     page: the proxy through which the controller reads them
     topic: the source of its events; None if it generates its rows itself
-    network_timeout_s: Spark's timeout for a silent executor
     """
 
     spark: LocalSpark
     metrics_url: str
     page: FaultyProxy
     topic: KafkaFeed | None
-    network_timeout_s: int
     _logs: int = field(default=0, init=False)
 
     @property
@@ -70,7 +69,7 @@ class LocalQuery(ChaosQuery):
     def start_driver(self) -> None:
         """Start the driver, from its checkpoint if it has one, and wait until executors can register."""
         self._keep_log()
-        self.spark.start_driver(self.driver.program, network_timeout_s=self.network_timeout_s)
+        self.spark.start_driver(self.driver.program)
         self.spark.await_driver(DRIVER_S)
 
     def start_controller(self) -> None:
@@ -154,7 +153,7 @@ class LocalQuery(ChaosQuery):
                 return victim or ""
         target, active = self._lasting_fault(change, before)
         # Spark checks for silent executors once per timeout, so it removes one after two of them at the latest.
-        beyond_s = 2 * self.network_timeout_s if change.fault is ChaosFault.NODE_CUT_OFF_LONG else 0.0
+        beyond_s = 2.0 * NETWORK_TIMEOUT_S if change.fault is ChaosFault.NODE_CUT_OFF_LONG else 0.0
         with active:
             time.sleep(beyond_s + change.lasts_s)
         return target
@@ -233,5 +232,4 @@ def local_query(settings: ChaosSettings, topology: Topology, folder: Path) -> It
             driver=driver_of(settings, folder, topic),
             topic=topic,
             folder=folder,
-            network_timeout_s=settings.network_timeout_s,
         )

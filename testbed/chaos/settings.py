@@ -7,7 +7,6 @@ from pathlib import Path
 from gesscale.errors import InputError
 from latency_map import Survey, write_survey
 from testbed.chaos.plan import KUBERNETES_FAULTS, LOCAL_FAULTS, ChaosFault
-from testbed.cluster.spark_command import NETWORK_TIMEOUT_S
 from testbed.cluster.topology import Topology
 from testbed.live.scenario import Scenario, TaxiOperator, TopicInput
 
@@ -48,8 +47,6 @@ class ChaosSettings:
     kafka: bool = False
     #: The faults to inject.
     faults: tuple[ChaosFault, ...] = LOCAL_FAULTS
-    #: Spark's timeout for a silent executor.
-    network_timeout_s: int = NETWORK_TIMEOUT_S
     #: Whether it runs on Kubernetes, with the real controller.
     kubernetes: bool = False
 

@@ -72,7 +72,6 @@ class LocalSpark:
         *,
         settings: Mapping[str, str] | None = None,
         environment: Mapping[str, str] | None = None,
-        network_timeout_s: int = spark_command.NETWORK_TIMEOUT_S,
     ) -> Process:
         """Start the driver program on the driver's node.
 
@@ -86,10 +85,7 @@ class LocalSpark:
         spark_command.java_program()
         node = self.topology.driver
         fixed = spark_command.driver_settings(
-            node.address,
-            driver_port=self.driver_port,
-            ui_port=FIRST_UI_PORT + self.index,
-            network_timeout_s=network_timeout_s,
+            node.address, driver_port=self.driver_port, ui_port=FIRST_UI_PORT + self.index
         )
         properties = self.directory / f"driver-{self.operator}.properties"
         all_settings = {**spark_command.warm_executors(), **(settings or {}), **fixed}

@@ -20,6 +20,7 @@ EXECUTOR_MEMORY_MB = 512
 SMALL_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 _LAUNCHER_TIMEOUT_S = 180
+#: Spark's timeout for a silent executor, and how often it looks for one.
 NETWORK_TIMEOUT_S = 60
 
 
@@ -29,9 +30,7 @@ def warm_executors() -> dict[str, str]:
     return {**settings, "spark.driver.extraClassPath": settings.pop(JARS_SETTING)}
 
 
-def driver_settings(
-    address: str, *, driver_port: int, ui_port: int, network_timeout_s: int = NETWORK_TIMEOUT_S
-) -> dict[str, str]:
+def driver_settings(address: str, *, driver_port: int, ui_port: int) -> dict[str, str]:
     """Return the Spark settings of a driver whose executors the test bed starts."""
     return {
         **read_yaml(Path(__file__).with_name("driver_settings.yaml")),
@@ -42,9 +41,8 @@ def driver_settings(
         "spark.driver.port": str(driver_port),
         "spark.driver.extraJavaOptions": " ".join(SMALL_JVM),
         "spark.executor.memory": f"{EXECUTOR_MEMORY_MB}m",
-        "spark.network.timeout": f"{network_timeout_s}s",
-        # how often Spark looks for silent executors; its default, but no more than the timeout
-        "spark.network.timeoutInterval": f"{min(NETWORK_TIMEOUT_S, network_timeout_s)}s",
+        "spark.network.timeout": f"{NETWORK_TIMEOUT_S}s",
+        "spark.network.timeoutInterval": f"{NETWORK_TIMEOUT_S}s",
         "spark.ui.port": str(ui_port),
     }
 

@@ -27,7 +27,6 @@ class Named:
         (np.int64(7), 7),
         (np.array([[1.0, np.nan]]), [[1.0, None]]),
         (np.str_("edge1"), "edge1"),
-        (frozenset({"b", "a"}), ["a", "b"]),
         (Named("x", Reason.WITHIN_TARGET, {1: (0.5,)}), {"name": "x", "reason": "WithinTarget", "parts": {"1": [0.5]}}),
     ],
 )
