@@ -31,7 +31,7 @@ class SystemClock:
         return not self._stopping.wait(max(0.0, at_s - self.now_s()))
 
     def stop(self) -> None:
-        """Request the loop to end after the current step."""
+        """Ask the loop to end after the current step."""
         self._stopping.set()
 
     def stop_on_signals(self) -> None:

@@ -10,7 +10,7 @@ _UNITS = (("days", 86400.0), ("h", 3600.0), ("min", 60.0))
 
 
 def format_duration(seconds: float) -> str:
-    """Write a span of time in the largest unit that it holds twice.
+    """Format a duration in the largest unit of which it has at least two.
 
     Examples
     --------
@@ -24,7 +24,7 @@ def format_duration(seconds: float) -> str:
 
 
 def key_path(keys: Iterable[object]) -> str:
-    r"""Write the keys that lead to a value, on one line whatever they are.
+    r"""Format the path of keys to a value, always on one line.
 
     Examples
     --------
@@ -35,10 +35,10 @@ def key_path(keys: Iterable[object]) -> str:
 
 
 def describe_exception(error: BaseException) -> str:
-    """Return the type of an exception and the beginning of its text, on one line."""
+    """Return the type of an exception and the beginning of its message, on one line."""
     try:
         text = " ".join(str(error).split())[:_MAX_TEXT_CHARACTERS]
-    except Exception:  # noqa: BLE001 - an exception of other code may raise when it is formatted
+    except Exception:  # noqa: BLE001 - formatting an exception of other code may raise
         text = ""
     text = "".join(letter if letter.isprintable() else "?" for letter in text)
     return f"{type(error).__name__}{': ' if text else ''}{text}"

@@ -107,7 +107,7 @@ def problem_of(
 
 
 def nearest(name: str, known: Iterable[str]) -> Sequence[str]:
-    """Return the known name that is most like another one, or else all of them.
+    """Return the known name that is most similar to another one, or else all of them.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def _located(problem: Problem, where: Mapping[str, Any]) -> Problem:
 
 
 def expectation(detail: ErrorDetails, group: str = "a mapping") -> str:
-    """Return the expected value in words, without the rejected one.
+    """Describe the expected value, without the rejected one.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ def rank_of(identity: str) -> tuple[int, int]:
 
 
 def order_problem(identity: str, term: object, placement: Sequence[str]) -> Problem | None:
-    """Return what is wrong with the id or the nodes of an order; None if both are valid."""
+    """Return the problem of the id or the nodes of an order; None if both are valid."""
     found = _ID.fullmatch(identity)
     if found is None or len(identity) > _MAX_ID_CHARACTERS or int(found[1]) != term:
         return Problem("order-id-invalid", {"place": "id", "got": identity, "term": term})

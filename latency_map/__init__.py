@@ -1,4 +1,4 @@
-"""Network delays between edge nodes: a map of round trips in milliseconds, and the choice of nodes by it.
+"""Network delays between edge nodes: a map of round trips in milliseconds, and the choice of nodes with it.
 
 The package has nodes and delays, but nothing of Spark or auto-scaling. A file or a measurement gives a `Survey`, which
 can be checked and repaired; `Survey.to_map` makes the `LatencyMap` of it that decisions use. `latency_map.measure`

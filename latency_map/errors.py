@@ -1,4 +1,4 @@
-"""Errors of latency maps: an invalid map or file, and questions that a map cannot answer.
+"""Errors of latency maps: invalid maps and files, and queries that a map cannot answer.
 
 LatencyMapError               an invalid map, file, option or question
 ├── UnknownNodeError          a node that is not in the map
@@ -12,7 +12,7 @@ from gesscale.common.errors import InputError, Problem
 
 
 class LatencyMapError(InputError, ValueError):
-    """An invalid latency map, file of one, or question to one."""
+    """An invalid latency map or map file, or an invalid query of a map."""
 
 
 class UnknownNodeError(LatencyMapError):
@@ -46,7 +46,7 @@ class MissingDelayError(LatencyMapError):
 
 
 class NoChoiceError(LatencyMapError):
-    """No set of nodes meets a request that is valid as such."""
+    """No set of nodes meets the request, although the request is valid."""
 
 
 def error_of(*problems: Problem, source: str = "", place: str = "") -> LatencyMapError:

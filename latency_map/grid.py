@@ -61,7 +61,7 @@ class Grid:
         return matrix if order is None else matrix[np.ix_(order, order)]
 
     def _grow(self) -> None:
-        """Enlarge the matrices by half; the system allocates only pages that are written to."""
+        """Enlarge the matrices by half; the system allocates only pages that are written."""
         count = len(self.numbers)
         self._size = min(self._limits.nodes, max(_FIRST_SIZE, 3 * self._size // 2))
         for layer, blank in self._blanks.items():

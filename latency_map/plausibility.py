@@ -5,10 +5,10 @@ Thresholds (round trips in ms, of pairs of different nodes):
 ==================  ===========================================  ================================================
 figure              implausible                                  because
 ==================  ===========================================  ================================================
-median              above 2,000                                  half round the Earth and back in fibre takes 200
+median              above 2,000                                  half way around the Earth and back takes 200
 median and spread   below 1, the 95th percentile ten times the   nodes of one room lie within a small factor of
                     5th, 20 nodes or more                        each other, sites of a continent do not
-median              below 0.005                                  the loopback of one machine takes more
+median              below 0.005                                  the loopback interface takes longer
 missing             more than half of the pairs                  fast paths are then missing as often as slow ones
 all equal           three pairs or more                          no two measured paths are equal to the last digit
 ==================  ===========================================  ================================================
@@ -34,7 +34,7 @@ _SMALLER = {DelayUnit.US: None, DelayUnit.MS: "us", DelayUnit.S: "ms"}
 
 
 def find_implausible(survey: Survey, *, unit: DelayUnit) -> tuple[Problem, ...]:
-    """Return warnings about figures that a network rarely has."""
+    """Return warnings about implausible figures."""
     known, missing = _known(survey.rtt_ms)
     warnings = []
     if len(known):

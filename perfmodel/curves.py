@@ -1,4 +1,4 @@
-"""Formulas of the two laws behind one interface, so that fitting, intervals and drift are written once.
+"""Formulas of the two laws behind one interface, so that fitting, intervals and drift detection are implemented once.
 
 A curve has three parameters, always in this order. *Scale* is identified by any reading. *Shape* describes the effect
 of another share of work per node; its coordinate grows with n. *Delay* is the price of NDmax. Readings and predictions

@@ -11,7 +11,7 @@ from gesscale.common.errors import InvalidValueError
 
 
 class ModelError(InvalidValueError):
-    """A reading, a condition or a set of readings that cannot be used for a performance model."""
+    """A reading, a condition or a set of readings that a performance model cannot use."""
 
 
 #: Beyond any figure of a cluster. Quotients, squares and cubes of values between them are still finite.

@@ -1,1 +1,1 @@
-"""Analysis shared by policies: which operators may be evaluated, load, capacity. Pure."""
+"""Pure functions of analysis that policies share: readiness, load and capacity."""

@@ -1,4 +1,4 @@
-"""Runs a command line and ends it: exit codes, signals, and errors as messages.
+"""Runs a command line: exit codes, signals, and error messages.
 
 Exit codes: 0 done, also a loop that Ctrl-C or SIGTERM stopped; 1 failed while running; 2 wrong input or usage, or a
 missing package; 3 not feasible, or a check failed; 130 interrupted before it was done.

@@ -1,4 +1,4 @@
-"""Entry points of commands: they report a missing package and Ctrl-C also while modules are imported."""
+"""Entry points of commands, which report a missing package and Ctrl-C even while modules are being imported."""
 
 import sys
 from importlib import import_module

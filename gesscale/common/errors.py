@@ -94,7 +94,7 @@ class Problem:
 
 
 class GesscaleError(Exception):
-    """Base of every error that is raised on purpose; a command exits 1 on it.
+    """Base class of all errors that are raised on purpose; a command exits with 1.
 
     Parameters
     ----------
@@ -132,11 +132,11 @@ class GesscaleError(Exception):
 
 
 class InputError(GesscaleError):
-    """Something the user gave cannot be used as it is; a command exits 2 on it."""
+    """Invalid input from the user; a command exits with 2."""
 
 
 class InvalidValueError(InputError, ValueError):
-    """A value that a constructor or a validator of pydantic refuses."""
+    """A value that a constructor or a pydantic validator rejects."""
 
 
 def cause_of(error: Exception) -> str:

@@ -199,7 +199,7 @@ class _Server(ThreadingHTTPServer):
             super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the base class names it so
-        """Log an error in one line, each kind once; a client that disconnects is no error."""
+        """Log an error in one line, each kind once; a client that disconnects is not an error."""
         error = sys.exception()
         if isinstance(error, ConnectionError | TimeoutError) or type(error) in self._logged_kinds:
             return

@@ -1,4 +1,4 @@
-"""Opens the knowledge file: schema, version, corruption, and SQLite errors as errors of gesscale.
+"""Opens the knowledge file: checks schema and version, replaces corrupt files, and converts SQLite errors.
 
 Journal: WAL, so that `explain` reads while the loop writes. Synchronous NORMAL: in WAL mode a killed process
 loses nothing and a power cut at most the last steps, never the consistency; FULL would only add an fsync per

@@ -1,4 +1,4 @@
-"""Rules of what is kept of a decision, and a knowledge store in memory."""
+"""Rules that select what is kept of a decision, and a knowledge store in memory."""
 
 import math
 from collections import deque

@@ -89,7 +89,7 @@ class Documents:
                 self._written[resource] = document
 
     def _read_again(self, resource: Key) -> Document | None:
-        """Read a resource by a list of one: the controller has the right to list, but not to get."""
+        """Read a resource by a list of one: the controller may list, but not get."""
         namespace, name = resource
         pages = self._requests.pages(STREAM_AUTOSCALERS, namespace=namespace, field_selector=f"metadata.name={name}")
         return next((item for page in pages for item in page.get("items") or ()), None)

@@ -142,7 +142,7 @@ class OperatorReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingReading:
-    """Why an operator has no reading this period."""
+    """Reason why an operator has no reading in this period."""
 
     operator: str
     #: Code of the problem, such as ``metrics-timeout``; see docs/reference/errors.md.

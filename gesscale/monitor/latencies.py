@@ -169,7 +169,7 @@ Reader = Callable[..., Imported]
 
 @dataclass(slots=True, kw_only=True)
 class TextLatencies(CachedLatencies):
-    """A map in a text of any form, read again whenever the text has changed."""
+    """A map in text of any format, read again whenever the text has changed."""
 
     #: The group of settings that has ``unit`` and ``kind``, for messages.
     GROUP: ClassVar[str]
@@ -208,7 +208,7 @@ _MAX_RESPONSE_PARTS = 125_000
 
 @dataclass(slots=True, kw_only=True)
 class FileLatencies(TextLatencies):
-    """A map in a file of any form, read again whenever the file has changed."""
+    """A map in a file of any format, read again whenever the file has changed."""
 
     GROUP = "latency_map"
 

@@ -1,4 +1,4 @@
-"""Queries to a Prometheus server, whose client sends its requests through our size- and time-limited HTTP client."""
+"""Queries a Prometheus server through our HTTP client, which limits the size and the time of a response."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -13,7 +13,7 @@ from gesscale.errors import MetricsUnavailableError
 
 
 class PrometheusSeries(BaseModel):
-    """One series of a response: instants and values. An element of a vector has one value; values arrive as strings."""
+    """One series of a response: times and values. A vector element has one value; values arrive as strings."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -59,7 +59,7 @@ def query_prometheus(
     from prometheus_api_client.prometheus_connect import PrometheusConnect
 
     session = Session()
-    session.trust_env = False  # ignore proxies and passwords of the environment
+    session.trust_env = False  # ignore proxies and passwords from the environment
     bounded = _BoundedAdapter(url, partial(client.fetch, timeout_s=timeout_s, max_bytes=max_bytes), max_parts)
     try:
         with PrometheusConnect(url.rstrip("/"), session=session) as server:

@@ -1,4 +1,4 @@
-"""Guards a policy: an exception or a missing result becomes a decision without a change and with its cause."""
+"""Guards a policy: after an exception or a missing result, nothing changes, and the decision contains the cause."""
 
 import traceback
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Memos: state of a policy between steps, returned with an analysis and received again with the knowledge.
+"""Memos: state of a policy between steps, returned with an analysis and received in the next step with the knowledge.
 
 So a policy is a pure function, and its state survives restarts, failovers and replays.
 """

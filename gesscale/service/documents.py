@@ -149,7 +149,7 @@ class StepEvent(TypedDict):
 
 
 class IneligibleNode(TypedDict):
-    """Why a node can take no replica."""
+    """A node that can take no replica, with the reason."""
 
     reason: Annotated[str, _description("One CamelCase word.")]
     detail: Annotated[str, _description("A sentence.")]

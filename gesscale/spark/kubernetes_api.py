@@ -207,7 +207,7 @@ def _executor_pod(pod: Mapping[str, Any]) -> ExecutorPod:
 
 
 def _message(body: bytes) -> str:
-    """Return the message of a Status object, or the body if it is none."""
+    """Return the message of a Status object, or the body if it is not one."""
     try:
         return str(json.loads(body)["message"])
     except (ValueError, LookupError, TypeError):

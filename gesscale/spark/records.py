@@ -100,7 +100,7 @@ class QueryHistory:
         now: ExecutorSnapshot | None,
         by_host: Mapping[str, HostWork] | None = None,
     ) -> BatchRecord | None:
-        """Record a progress report of a finished batch; return None if it is of none.
+        """Record the progress report of a finished batch; return None if it has no finished batch.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Prepares a Spark session: its settings, and the pod template by which the nodes of executors are chosen."""
+"""Prepares a Spark session: its settings, and the pod template that selects the nodes of executors."""
 
 import logging
 import os

@@ -254,11 +254,11 @@ class Sources:
 
     @property
     def problems(self) -> list[Problem]:
-        """Why rows are unknown, for each such source."""
+        """Problem of each source whose rows are unknown."""
         return [source.problem for source in self._known if source.problem is not None]
 
     def position(self, reports: Sequence[Mapping[str, Any]], rows: int) -> Position | None:
-        """Return the position of all sources together; None if that of one is unknown."""
+        """Return the total position of all sources; None if one is unknown."""
         if len(self._known) != len(reports):
             self._known = [
                 Source(_label(number, report, len(reports)), self.offset_rows)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 class CliqueSearch:
     """Result of a search."""
 
-    #: The set as bits; None if there is none or the search stopped early.
+    #: The clique as bits; None if there is none, or if the search stopped early.
     members: int | None
     #: True if the result is certain, False if the search stopped early.
     complete: bool
@@ -35,11 +35,11 @@ def threshold_graph(near: NDArray[np.bool_]) -> list[int]:
 
 
 def first_clique(neighbours: Sequence[int], size: int, *, max_steps: int) -> CliqueSearch:
-    """Find the clique of a given size that is first in the order of the nodes.
+    """Find the first clique of a given size, in the order of the nodes.
 
     The search is depth first: sets with the first remaining node come before sets without it. A branch ends if too
-    few candidates are left, or if they can be coloured with fewer colours than nodes are missing: neighbours never
-    share a colour, so a clique has at most one node of each.
+    few candidates are left, or if a colouring needs fewer colours than there are missing nodes: neighbours never
+    share a colour, so a clique has at most one node of each colour.
     """
     branches = [(0, (1 << len(neighbours)) - 1, size)]
     steps = 0

@@ -1,4 +1,4 @@
-"""The part of a plan for one node as a POSIX shell script, which needs only sh and tc.
+"""Renders the part of a plan for one node as a POSIX shell script, which needs only sh and tc.
 
 Names and addresses of a plan enter a script only through `command_line`, as words of a command, or as a `comment`.
 """
@@ -38,7 +38,7 @@ def render_script(plan: NodePlan, action: ScriptAction, *, undo_after_s: int | N
     Raises
     ------
     InputError
-        A name or an address has a character that no argument of a command can have.
+        If a name or an address contains a character that a command-line argument cannot contain.
     """
     if action is ScriptAction.UNDO:
         return f"{begin_script(plan, (_UNDO_TITLE,))}\n{_template('undo')}"
@@ -61,7 +61,7 @@ def render_script(plan: NodePlan, action: ScriptAction, *, undo_after_s: int | N
 
 
 def begin_script(plan: NodePlan, title: Sequence[str]) -> str:
-    """Return the head of every script: a title, and functions that check the owner of the root qdisc."""
+    """Return the beginning of a script: a title, and functions that check the owner of the root qdisc."""
     host = plan.host
     common = _template("common").format(
         names=command_line((host.name, host.device, host.address)), undo=command_line(undo_commands(plan)[0]), root=ROOT

@@ -120,7 +120,7 @@ def _same_names(rows: list[SheetRow]) -> bool:
 
 
 def _recognise_list(rows: list[SheetRow]) -> tuple[MapFormat, str] | None:
-    """Return the format of a list of pairs and the evidence; None if the rows are none."""
+    """Return the format of a list of pairs and the evidence; None if the rows are not a list of pairs."""
     first = rows[0].cells if rows else []
     if is_edge_heading(first):
         return MapFormat.EDGES, f"its heading begins with {','.join(first[:2])}"

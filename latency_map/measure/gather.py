@@ -295,7 +295,7 @@ def _fill(survey: Survey) -> Survey:
 
 
 def _pages(urls: Sequence[str], timeout_s: float, page_bytes: int) -> Iterator[tuple[str, bytes | Problem]]:
-    """Yield the page of each agent, or why there is none."""
+    """Yield the page of each agent, or the reason why there is none."""
     pending = {url: in_thread(partial(_page, url, timeout_s, page_bytes)) for url in urls}
     for url in urls:
         yield url, pending.pop(url).result()

@@ -83,7 +83,7 @@ def _failed(error: Exception) -> Unreachable:
 
 
 def resolve(address: str) -> str | Unreachable:
-    """Return the first IP address of a name, version 4 or 6, or why there is none."""
+    """Return the first IP address of a name, version 4 or 6, or the reason why there is none."""
     try:
         return str(socket.getaddrinfo(address, None, type=socket.SOCK_DGRAM)[0][4][0])
     except (OSError, ValueError) as error:

@@ -46,7 +46,7 @@ def check_target(path: Path | str) -> Path:
 
 
 def save(figure: "Figure", path: Path | str) -> None:
-    """Write a picture; equal figures give equal bytes.
+    """Save a figure to a file; equal figures produce equal bytes.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def node_labels(names: Sequence[str]) -> dict[str, str]:
 
 
 def wrap_line(text: str, characters: int) -> str:
-    """Break a line into lines of a largest length."""
+    """Wrap text to lines of a maximum length."""
     return "\n".join(textwrap.wrap(text, max(characters, _MAX_NAME_CHARACTERS), break_on_hyphens=False))
 
 

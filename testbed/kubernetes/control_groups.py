@@ -1,4 +1,4 @@
-"""Control groups: one per node, created before its kubelet starts and removed after it ended."""
+"""Manages control groups: one per node, created before its kubelet starts and removed after it has ended."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ _REMOVAL_TIMEOUT_S = 10.0
 
 
 def are_writable() -> bool:
-    """Return whether this process can create control groups, by a trial."""
+    """Check whether this process can create control groups, by creating one."""
     trial = next(_hierarchies(), ROOT) / f"gesscale-trial-{os.getpid()}"
     try:
         trial.mkdir(exist_ok=True)
@@ -59,7 +59,7 @@ def existing(cluster: str) -> tuple[Path, ...]:
 
 
 def kill_container(cluster: str, container: str) -> int:
-    """End the processes of a container by SIGKILL, like a crash, and return their number.
+    """Kill the processes of a container with SIGKILL, like a crash, and return their number.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def kill_container(cluster: str, container: str) -> int:
         raise ClusterError("container-not-found", cluster=cluster, container=container)
     members = (group / "cgroup.procs").read_text(encoding="ascii").split()
     for member in members:
-        with contextlib.suppress(ProcessLookupError):  # the end of the first one may end the others
+        with contextlib.suppress(ProcessLookupError):  # the end of the first process may end the others
             os.kill(int(member), signal.SIGKILL)
     return len(members)
 

@@ -70,7 +70,7 @@ def _run_nexmark(setup: Setup, load: Workload) -> LiveRun:
         start_at_s=time.time() + setup.scenario.head_start_s,
     )
     (record,) = run_job(setup, job, rows=job.rows_total).values()
-    setup.progress.log("comparing the result with a batch")
+    setup.progress.log("comparing the result with a batch query")
     comparison = job.verify(setup.folder, record.processed_rows)
     return LiveRun(record=record, schedule=job, rows_doubled=comparison["unexpected"], rows_lost=comparison["missing"])
 
@@ -97,7 +97,7 @@ def league_query(name: str) -> LeagueQuery:
 
 
 def demand_of(load: Workload, copies: int) -> Demand:
-    """Return a load as rides to generate: half an hour of rides for each step of the load.
+    """Convert a load to rides to generate: each step of the load becomes half an hour of rides.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ _SAMPLES_A_PERIOD = 6
 class LeagueSettings:
     """The settings of a league, from the options of ``testbed league``."""
 
-    #: Their names in the arena (policies, loads).
+    #: Names of the policies and of the loads, as in the arena.
     policies: tuple[str, ...]
     loads: tuple[str, ...]
     #: Runs of each policy on each load; they are the seeds of the arena's cases.
@@ -149,8 +149,8 @@ class LeagueSettings:
     def scenario(self) -> Scenario:
         """The query's scenario on the time scale of the league: a load is a day, and a period is an hour of it.
 
-        Periods replace the minutes of the policies' defaults, also in the price of a change: a replica-minute for a
-        period of a minute.
+        Periods replace the minutes in the defaults of the policies, also in the price of a change: a replica-minute
+        corresponds to a period of one minute.
         """
         period_s = self.length_s / _STEPS_A_DAY
         own = league_query(self.query).scenario

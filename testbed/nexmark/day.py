@@ -167,7 +167,7 @@ class NexmarkDay:
     Raises
     ------
     InputError
-        If the load exceeds the largest batches without a pause.
+        If the load exceeds the capacity of the largest batches without a pause between them.
     """
 
     query: NexmarkQuery
@@ -221,7 +221,7 @@ def run_day(day: NexmarkDay, folder: Path, console: Console, *, verbose: bool = 
     Raises
     ------
     GesscaleError
-        If something cannot be started, or exits early; nothing stays behind.
+        If a component cannot be started or exits early; everything is cleaned up.
     """
     scenario, name = day.scenario, day.query.name
     setup = Setup.prepare(scenario, folder, ProgressLog(console, verbose=verbose))
@@ -246,11 +246,11 @@ def run_day(day: NexmarkDay, folder: Path, console: Console, *, verbose: bool = 
             timeout_s=day.day_s + scenario.drain_s,
         )
     up, down = (sum(sign * each.growth > 0 for each in record.rescales) for sign in (1, -1))
-    progress.log(f"{len(record.rescales)} changes, {up} up and {down} down; comparing the result with a batch")
+    progress.log(f"{len(record.rescales)} changes, {up} up and {down} down; comparing the result with a batch query")
     comparison = job.verify(folder, record.processed_rows)
     exact = comparison["expected"] > 0 and comparison["missing"] == comparison["unexpected"] == 0
     progress.log(
-        f"{'kept' if exact else 'BROKEN'}: each row of {name} once: {comparison['expected']} expected, "
+        f"{'kept' if exact else 'BROKEN'}: each row of {name} exactly once: {comparison['expected']} expected, "
         f"{comparison['missing']} missing, {comparison['unexpected']} unexpected; record: {folder}"
     )
     return exact

@@ -286,7 +286,7 @@ class Connection:
         body: Object | None = None,
         content_type: str = "",
     ) -> HTTPResponse:
-        """Return an answer of status 2xx with its body unread."""
+        """Return a response with status 2xx; its body is unread."""
         try:
             response = self._request(call, query, timeout_s, body, content_type)
         except ApiError as error:

@@ -39,7 +39,7 @@ class Call:
 
     @property
     def right(self) -> str:
-        """The right that the request needs, without the object's name.
+        """The permission that the request needs, without the object's name.
 
         Examples
         --------
@@ -66,7 +66,7 @@ class Call:
 
 
 class ApiError(ClusterError):
-    """A request to the Kubernetes API that was refused, lost or answered with something else than the API's JSON.
+    """A request to the Kubernetes API that was rejected or lost, or whose response is not JSON of the API.
 
     Attributes
     ----------
@@ -108,12 +108,12 @@ class ApiError(ClusterError):
 
     @property
     def conflict(self) -> bool:
-        """Whether the object exists already, or was modified since it was read: read it again."""
+        """Whether the object already exists, or was modified since it was read: read it again."""
         return self.status == 409
 
     @property
     def lacks_right(self) -> bool:
-        """Whether RBAC denied it. Quotas and namespaces that are being deleted answer with 403, too."""
+        """Whether RBAC denied it. Quotas and namespaces that are being deleted cause a 403, too."""
         return self.status == 403 and f" cannot {self.call.verb} resource " in str(self.fields.get("cause", ""))
 
     @property
@@ -123,7 +123,7 @@ class ApiError(ClusterError):
 
     @property
     def status_word(self) -> str:
-        """The error in one word, for counters: the HTTP status, or the reason if there was no answer."""
+        """The error in one word, for counters: the HTTP status, or the reason if there was no response."""
         return str(self.status) if self.status else self.reason
 
 
@@ -147,7 +147,7 @@ def convert_errors(call: Call) -> Iterator[None]:
 def error_of_response(
     call: Call, status: int, phrase: str, body: str | bytes, headers: Mapping[str, str] | None = None
 ) -> ApiError:
-    """Return the error for an answer of the API server whose status is not 2xx."""
+    """Return the error for a response of the API server whose status is not 2xx."""
     message, reason = _parse_status(body)
     return ApiError(
         _code_of(call, status),
@@ -191,7 +191,7 @@ def _from_transport(call: Call, error: Exception) -> ApiError:
 
 
 def invalid_response(call: Call, got: object) -> ApiError:
-    """Return the error for an answer that is not JSON of the API."""
+    """Return the error for a response that is not JSON of the API."""
     return ApiError("kubernetes-answer-invalid", call, reason="BrokenAnswer", request=call.text, got=_line(got))
 
 

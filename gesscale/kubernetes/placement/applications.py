@@ -79,7 +79,7 @@ class ClusterIndex:
         return evaluate_node(self.nodes[name], taken, needs)
 
     def _ineligible_for_any(self, needs: ExecutorNeeds) -> Mapping[str, Node]:
-        """Return the nodes that are ineligible for these needs, whoever owns the pods on them."""
+        """Return the nodes that are ineligible for these needs, regardless of the owners of the pods on them."""
         key = needs.requests, needs.pool.model_dump_json(), needs.architectures, needs.tolerations
         known = self._ineligible.get(key)
         if known is None:

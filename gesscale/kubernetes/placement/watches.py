@@ -32,7 +32,7 @@ class CacheStatus:
 
     @property
     def failure(self) -> Problem | None:
-        """Why nothing may be decided by this view; None if it is complete and recent."""
+        """Problem that prevents decisions by this view; None if it is complete and recent."""
         fields = {"resource": self.resource, "cause": str(self.problem or "")}
         if not self.listed:
             return Problem("cache-not-listed", fields)
@@ -56,7 +56,7 @@ class ClusterView:
 
     @property
     def problem(self) -> Problem | None:
-        """Why nothing may be decided by it; None if all views are complete and recent."""
+        """Problem that prevents decisions; None if all views are complete and recent."""
         views: tuple[tuple[str, View[Any]], ...] = (
             (NODES.plural, self.nodes),
             (PODS.plural, self.pods),

@@ -103,7 +103,7 @@ def settled_order(old: Mapping[str, Any], known: Knowledge, operator: str) -> Or
 
 
 def fault_status(old: Mapping[str, Any], fault: ResourceFault, generation: int, now_s: float) -> dict[str, Any]:
-    """Return the status of an invalid resource: lasting parts stay, the figures of a step go."""
+    """Return the status of an invalid resource, which keeps its lasting parts and drops the figures of a step."""
     decided = DecisionStatus(
         at_s=float(now_s),
         verdict=Verdict.UNKNOWN.value,

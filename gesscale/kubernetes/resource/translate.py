@@ -28,12 +28,12 @@ from gesscale.wire import Strategy, group_of, text_of
 #: Namespace and name, of a resource or of a workflow.
 Key = tuple[str, str]
 
-#: Operators of one workflow: all are read concurrently, each in a thread.
+#: Maximum operators per workflow; each is read in its own thread.
 MAX_OPERATORS = 64
 
 
 class FaultReason(StrEnum):
-    """Why a resource is invalid; the reason of its condition Ready."""
+    """Reason why a resource is invalid, and reason of its condition Ready."""
 
     SPEC_INVALID = "SpecInvalid"
     SETTINGS_INVALID = "SettingsInvalid"
@@ -46,7 +46,7 @@ class FaultReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceFault:
-    """Why a resource cannot be applied: the reason of its condition, and the problems."""
+    """Fault of a resource that cannot be applied: the reason of its condition, and the problems."""
 
     reason: FaultReason
     problems: tuple[Problem, ...]
@@ -60,7 +60,7 @@ class ResourceFault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriverPlace:
-    """Node and address of an operator's Spark driver; empty if not known."""
+    """Node and address of an operator's Spark driver; empty if unknown."""
 
     #: The node it runs on.
     node: str = ""
@@ -75,7 +75,7 @@ class ManagedWorkflow:
     #: Namespace and name of the workflow.
     namespace: str
     name: str
-    #: By operator, which has the resource's name; at least one.
+    #: Resources by operator name (the resource's name); never empty.
     resources: Mapping[str, StreamAutoscaler]
 
     @property
@@ -106,7 +106,10 @@ class ManagedWorkflow:
         return Workflow(_operator(item, drivers.get(name)) for name, item in self.resources.items())
 
     def directives(self, workflow: Workflow) -> Mapping[str, Directive]:
-        """Return the directives for the operators of `build`'s workflow. DryRun acts too, without an effect."""
+        """Return the directives for the operators of `build`'s workflow.
+
+        DryRun also orders, but only as a server-side dry run.
+        """
         return {
             name: Directive(
                 operator=workflow.operators[name],
@@ -135,7 +138,7 @@ class GatheredWorkflows:
 def gather(documents: Iterable[Mapping[str, Any]]) -> GatheredWorkflows:
     """Form workflows from resources.
 
-    A workflow with an invalid member is not stepped: the policy needs all operators to find the cause of an overload.
+    A workflow with an invalid member is not scaled: the policy needs all operators to find the cause of an overload.
     """
     valid: dict[Key, dict[str, StreamAutoscaler]] = {}
     invalid: dict[Key, dict[str, ResourceFault]] = {}

@@ -73,7 +73,7 @@ def warm_new_executors(builder: Any, modules: Sequence[str] = (), *, timeout_s: 
 
 
 def _problem(settings: Any) -> Problem | None:
-    """Return why the driver's JVM cannot load the jar; None if it has loaded it, or will."""
+    """Return the problem that keeps the driver's JVM from loading the jar; None if it has loaded it, or will."""
     if settings.jvm is None:
         if "--jars" in shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "")):
             return Problem("warmup-jars-overridden", {"jar": JAR.name})

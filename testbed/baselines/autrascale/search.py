@@ -20,9 +20,9 @@ Replicas = tuple[int, ...]
 class SearchSpace:
     """Omega of IV-C: all vectors between two bounds."""
 
-    #: Pi^t: the minimum of each operator for the throughput, at least 1.
+    #: Pi^t: the fewest replicas of each operator that reach the throughput, at least 1.
     least: Replicas
-    #: The maximum of each operator, at least its minimum.
+    #: The most replicas of each operator, at least its minimum.
     most: Replicas
 
     @property
@@ -155,7 +155,7 @@ class GaussianProcess:
 
 
 def transferred(old: Posterior, old_samples: int, configurations: Values, scores: Values, seed: int) -> Posterior:
-    """Return the posterior at a new rate, from that at another rate and a few samples (Algorithm 2)."""
+    """Return the posterior at a new rate, from the posterior at another rate and a few samples (Algorithm 2)."""
     residual = GaussianProcess.fitted(configurations, scores - old(configurations)[0], seed)
     share = len(scores) / (len(scores) + old_samples)
 

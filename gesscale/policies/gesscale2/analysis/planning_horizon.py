@@ -69,7 +69,7 @@ class PlanningHorizon:
 
 
 class FirstAction(NamedTuple):
-    """FirstAction for the first step."""
+    """Action of a candidate in the first step."""
 
     #: Number of replicas, from 1 to the number of known capacities.
     replicas: int
