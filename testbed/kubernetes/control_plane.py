@@ -33,29 +33,9 @@ class Files:
     directory: Path
 
     @property
-    def tokens(self) -> Path:
-        """The tokens that the API server accepts."""
-        return self.directory / "tokens.csv"
-
-    @property
-    def signing_key(self) -> Path:
-        """The private key of service account tokens."""
-        return self.directory / "service_accounts.key"
-
-    @property
-    def public_key(self) -> Path:
-        """The public half of `signing_key`."""
-        return self.directory / "service_accounts.pub"
-
-    @property
-    def certificates(self) -> Path:
-        """Folder in which the API server creates its certificate."""
-        return self.directory / "certificates"
-
-    @property
     def authority(self) -> Path:
         """CA certificates of the API server."""
-        return self.certificates / "apiserver.crt"
+        return self.directory / "certificates" / "apiserver.crt"
 
     @property
     def audit_log(self) -> Path:
@@ -80,14 +60,15 @@ def write_tokens(files: Files, kubelets: tuple[str, ...]) -> dict[str, str]:
     tokens = {user: secrets.token_hex(16) for user in (ADMIN, *kubelets)}
     lines = [f"{tokens[ADMIN]},admin,admin,system:masters"]
     lines += [f"{tokens[node]},system:node:{node},{node},system:nodes" for node in kubelets]
-    files.tokens.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (files.directory / "tokens.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return tokens
 
 
 def write_signing_key(files: Files) -> None:
     """Create the key pair of service account tokens."""
-    run(("openssl", "genrsa", "-out", str(files.signing_key), "2048"))
-    run(("openssl", "rsa", "-in", str(files.signing_key), "-pubout", "-out", str(files.public_key)))
+    private, public = (str(files.directory / f"service_accounts.{suffix}") for suffix in ("key", "pub"))
+    run(("openssl", "genrsa", "-out", private, "2048"))
+    run(("openssl", "rsa", "-in", private, "-pubout", "-out", public))
 
 
 def write_kubeconfig(files: Files, user: str, *, url: str, token: str) -> Path:
