@@ -39,7 +39,7 @@ MAX_EPOCH_S = 4_102_444_800.0
 #: Shortest time between two steps: a shorter one would delay the steps of all other operators.
 MIN_PERIOD_S = 1.0
 
-#: Limits of the time that each step reads, and of the wait for an answer.
+#: Limits of the time that each step reads, and of the wait for a response.
 MAX_HISTORY_S, MAX_TIMEOUT_S = 7 * 86400.0, 30.0
 
 #: Largest integer up to which a float, and so JSON, is exact.

@@ -1,1 +1,1 @@
-"""Where Gesscale is tried: emulated edge nodes, a pipeline of taxi rides, workloads, and what they show."""
+"""Test bed of gesscale: emulated edge nodes, a pipeline of taxi rides, workloads, simulator and arena."""

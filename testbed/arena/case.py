@@ -41,7 +41,7 @@ Exact = Annotated[int, Field(ge=-MAX_EXACT_INTEGER, le=MAX_EXACT_INTEGER)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseResult:
-    """Metrics of one case, or why its run was lost."""
+    """Metrics of one case, or the reason why its run was lost."""
 
     case: Case
     #: Why the run has no metrics: the policy raised, returned invalid output or ran out of time; empty otherwise.

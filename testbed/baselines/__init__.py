@@ -1,4 +1,4 @@
-"""Baseline policies of other papers and of practice, to compare the default policy with; each is an entry point.
+"""Baseline policies from other papers and from practice, to compare with the default policy; each is an entry point.
 
 They run wherever a policy runs: live, on Kubernetes, in recommendations, in replay and in the arena.
 """

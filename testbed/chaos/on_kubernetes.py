@@ -72,7 +72,7 @@ class KubernetesQuery(ChaosQuery):
         Raises
         ------
         ClusterError
-            If the new driver does not answer in time.
+            If the new driver does not respond in time.
         """
         (container,) = self.application.driver()["status"]["containerStatuses"]
         self.application.cluster.kill_container(container["containerID"])

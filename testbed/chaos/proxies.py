@@ -77,7 +77,7 @@ _REASONS = {
 
 
 def is_affected(fault: ProxyFault, method: str, path: str) -> bool:
-    """Return whether a fault replaces the answer to a request.
+    """Return whether a fault replaces the response to a request.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def is_affected(fault: ProxyFault, method: str, path: str) -> bool:
 
 
 def status_of(fault: ProxyFault) -> bytes:
-    """Return the body of the fault's answer, in the form of the API server."""
+    """Return the body of the fault's response, in the form of the API server."""
     return json.dumps(
         {
             "kind": "Status",

@@ -178,7 +178,7 @@ class ChaosVerdict:
 
 
 def judge(records: Sequence[ChangeRecord], left: Sequence[str] = ()) -> ChaosVerdict:
-    """Return the verdict on all changes so far; `left` are the leftovers at the end."""
+    """Return the verdict on all changes so far; `left` lists the leftovers at the end."""
     by_part: dict[int, list[ChangeRecord]] = {}
     for record in records:
         by_part.setdefault(record.part, []).append(record)

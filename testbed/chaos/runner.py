@@ -58,7 +58,7 @@ def run_chaos(settings: ChaosSettings, changes: int, folder: Path, progress: Pro
 def _cluster(settings: ChaosSettings, topology: Topology, progress: ProgressLog) -> Iterator[_Open]:
     """Run a cluster within the context; it yields a function that opens a query on it."""
     if settings.kubernetes:
-        progress.log(f"starting a Kubernetes on {topology.name}")
+        progress.log(f"starting a Kubernetes cluster on {topology.name}")
         with kubernetes_up(topology) as cluster:
             yield lambda folder: kubernetes_query(settings, cluster, folder)
         return

@@ -57,7 +57,7 @@ class LocalCluster:
         Raises
         ------
         ClusterError
-            If the cluster is not up, or a running driver does not answer.
+            If the cluster is not up, or a running driver does not respond.
         """
         problem = lifecycle.status(self.topology.name).problem
         nodes = {
@@ -83,7 +83,7 @@ class LocalCluster:
         Raises
         ------
         ClusterError
-            If the operator or a node does not exist, or the driver does not answer.
+            If the operator or a node does not exist, or the driver does not respond.
         """
         spark, names = self._spark(operator), [node.name for node in self.topology.nodes]
         if unknown := [node for node in placement if node not in names]:

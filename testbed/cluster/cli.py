@@ -65,7 +65,7 @@ def down(
     all_: Annotated[bool, typer.Option("--all", help="All clusters of this user.")] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Take a cluster down, and remove what a crash left of it; no error if there is nothing."""
+    """Take a cluster down, and remove the leftovers of a crash; succeeds if there is nothing to remove."""
     from testbed.cluster import lifecycle, privilege, state
     from testbed.kubernetes import control_groups
 
@@ -75,7 +75,7 @@ def down(
         names = (state.only_cluster(name),)
     removed = {each: lifecycle.down(each) for each in names}
     for each in names:
-        control_groups.remove(each)  # only a Kubernetes has some
+        control_groups.remove(each)  # only a Kubernetes cluster has some
     privilege.release()
     rows = [(each, counts.processes, counts.network_parts) for each, counts in removed.items()]
     emit(removed, output, [table("removed", ("cluster", "processes", "namespaces and devices"), rows)])

@@ -1,4 +1,4 @@
-"""Delays between the nodes: by the kernel's netem if it has it, otherwise by the relay, a program in C.
+"""Delays between the nodes: with the kernel's netem if it has it, otherwise with the relay, a program in C.
 
 With netem the nodes are ports of a bridge, and each delays the packets it sends, as `latency_map.emulate` plans it.
 With the relay each node has a TUN device, and the relay forwards each packet after its delay. The relay can change
@@ -29,7 +29,7 @@ START_TIMEOUT_S = 60.0
 
 
 def has_netem(*, as_user: bool = False) -> bool:
-    """Return whether the kernel has netem and htb, by a trial in a temporary network namespace."""
+    """Check whether the kernel has netem and htb, by using them in a temporary network namespace."""
     unshare = ("unshare", "--user", "--map-root-user", "--net") if as_user else ("unshare", "--net")
     try:
         for discipline in (("netem", "delay", "1ms"), ("htb",)):
@@ -110,12 +110,12 @@ def relay_config(topology: Topology) -> str:
 
 
 def start_relay(topology: Topology) -> None:
-    """Start the relay and wait until it answers.
+    """Start the relay and wait until it responds.
 
     Raises
     ------
     ClusterError
-        If it cannot be compiled, exits, or does not answer in time.
+        If it cannot be compiled, exits, or does not respond in time.
     """
     directory = state_directory(topology.name)
     config, log = directory / "relay.conf", directory / "logs" / "relay.log"
@@ -136,7 +136,7 @@ def start_relay(topology: Topology) -> None:
 
 
 def relay_answers(cluster: str) -> bool:
-    """Return whether the relay of a cluster answers."""
+    """Return whether the relay of a cluster responds."""
     return _ask(cluster, "ping") == "ok"
 
 
@@ -146,7 +146,7 @@ def set_delay(cluster: str, first: EdgeNode, second: EdgeNode, *, rtt_ms: float)
     Raises
     ------
     ClusterError
-        If the relay rejects it or does not answer.
+        If the relay rejects it or does not respond.
     """
     for source, target in ((first, second), (second, first)):
         answer = _ask(cluster, f"delay {source.host} {target.host} {round(rtt_ms * 500)}")
@@ -166,9 +166,9 @@ def _socket_path(cluster: str) -> Path:
 
 
 def _ask(cluster: str, message: str) -> str:
-    """Send the relay a message and return its answer, empty without one."""
+    """Send the relay a message and return its response, empty without one."""
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as client:
-        client.bind("")  # an address that the kernel picks, for the answer
+        client.bind("")  # an address that the kernel picks, for the response
         client.settimeout(1.0)
         client.connect(str(_socket_path(cluster)))
         client.send(message.encode())

@@ -1,4 +1,4 @@
-"""The rights to create network namespaces and devices: root, or root of a user namespace.
+"""Privileges to create network namespaces and devices: root, or root of a user namespace.
 
 `enter` returns if the process has them. Otherwise it restarts the process inside a user namespace, or raises an error
 that names what is missing. A holder process keeps that user namespace alive between commands; the last ``down`` ends
@@ -29,7 +29,7 @@ _HOLD = "mount -t tmpfs tmpfs /run && mkdir /run/netns && ip link set lo up && e
 
 
 def enter() -> None:
-    """Ensure that this process has the rights to build a cluster; if needed, restart it in a user namespace.
+    """Ensure that this process has the privileges to build a cluster; if needed, restart it in a user namespace.
 
     Raises
     ------

@@ -111,7 +111,7 @@ class LocalSpark:
         Raises
         ------
         ClusterError
-            If it exits, or does not answer in time; the message has the end of its log.
+            If it exits, or does not respond in time; the message has the end of its log.
         """
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
@@ -161,7 +161,7 @@ class LocalSpark:
         Raises
         ------
         ClusterError
-            If the driver does not answer.
+            If the driver does not respond.
         """
         listed = executors(self.base_url, application_id(self.base_url))
         return frozenset(number for number, active in listed.items() if active)
@@ -172,7 +172,7 @@ class LocalSpark:
         Raises
         ------
         ClusterError
-            If a node does not exist or already has an executor, or the driver does not answer.
+            If a node does not exist or already has an executor, or the driver does not respond.
         """
         if not nodes:
             return ()
@@ -195,7 +195,7 @@ class LocalSpark:
         deadline = time.monotonic() + timeout_s
         missing = {process.mark.serial: process.mark.node for process in started}
         while missing and time.monotonic() < deadline:
-            with contextlib.suppress(ClusterError):  # too busy to answer this time
+            with contextlib.suppress(ClusterError):  # too busy to respond this time
                 missing = {number: node for number, node in missing.items() if number not in self.active_executors()}
             if not missing.keys() <= {process.mark.serial for process in self.running(Role.EXECUTOR)}:
                 break
@@ -279,7 +279,7 @@ def application_id(base_url: str) -> str:
     Raises
     ------
     ClusterError
-        If the driver does not answer, or has no application yet.
+        If the driver does not respond, or has no application yet.
     """
     applications = _get(base_url, "applications")
     match applications:
@@ -294,7 +294,7 @@ def executors(base_url: str, application: str) -> dict[int, bool]:
     Raises
     ------
     ClusterError
-        If the driver does not answer.
+        If the driver does not respond.
     """
     listed = _get(base_url, f"applications/{application}/allexecutors")
     active_by_number = {}

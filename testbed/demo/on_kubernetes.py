@@ -125,7 +125,7 @@ def read_decisions(url: str) -> list[dict[str, Any]]:
     Raises
     ------
     ClusterError
-        If it does not answer, or not with JSON.
+        If it does not respond, or not with JSON.
     """
     decisions = []
     for workflow in _get(url, "run")["workflows"]:
@@ -157,7 +157,7 @@ def _get(url: str, resource: str, **parameters: object) -> Any:
 
 
 def run_demo(scenario: Scenario, folder: Path, console: Console, *, verbose: bool = False) -> bool:
-    """Run the demo on a new Kubernetes, report on it, and return whether it kept all promises.
+    """Run the demo on a new Kubernetes cluster, report on it, and return whether it kept all promises.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def run_demo(scenario: Scenario, folder: Path, console: Console, *, verbose: boo
     log = progress.log
     rides = prepare_rides(bundled_demand(), scenario.share, scenario.copies, log)
     with ExitStack() as stack:
-        log("starting a Kubernetes with three kubelets and delays between them")
+        log("starting a Kubernetes cluster with three kubelets and delays between them")
         cluster = stack.enter_context(clusters.kubernetes_up(read_topology(scenario.topology)))
         log(f"nodes {', '.join(cluster.node_names)}; kubeconfig {cluster.kubeconfig}")
         application = KubernetesApplication(cluster=cluster, scenario=scenario, folder=folder.resolve())
@@ -199,7 +199,7 @@ def run_demo(scenario: Scenario, folder: Path, console: Console, *, verbose: boo
 
 
 def _decisions(application: KubernetesApplication, progress: ProgressLog) -> list[dict[str, Any]]:
-    """Return the controller's decisions; empty if it does not answer, which only costs the page of the run."""
+    """Return the controller's decisions; empty if it does not respond, which only costs the page of the run."""
     try:
         return read_decisions(application.page_url)
     except ClusterError as error:

@@ -1,4 +1,4 @@
-"""Runs a demo on emulated nodes: rides, drivers, loop, report. Nothing of it stays behind."""
+"""Runs a demo on emulated nodes: rides, drivers, loop, report. It cleans up after itself."""
 
 from collections.abc import Mapping
 from pathlib import Path

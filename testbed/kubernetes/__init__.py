@@ -1,1 +1,1 @@
-"""A real Kubernetes on this machine, without Docker: a control plane and kubelets on an emulated edge."""
+"""A real Kubernetes cluster on this machine, without Docker: a control plane and kubelets on an emulated edge."""

@@ -1,4 +1,4 @@
-"""``testbed kubernetes``: the commands of a Kubernetes on this machine."""
+"""``testbed kubernetes``: the commands of a Kubernetes cluster on this machine."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="kubernetes",
-    help="A real Kubernetes on an emulated edge: control plane and kubelets on this machine, without Docker.",
+    help="A real Kubernetes cluster on an emulated edge: control plane and kubelets on this machine, without Docker.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -36,7 +36,7 @@ def up(
     topology: Annotated[str, typer.Argument(help="A topology file, or the name of a bundled one.")] = "kube3",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Bring a Kubernetes up; do nothing if it is up and healthy."""
+    """Bring a Kubernetes cluster up; do nothing if it is up and healthy."""
     from testbed.cluster.topology import read_topology
     from testbed.kubernetes.cluster import up as bring_up
 
@@ -70,7 +70,7 @@ def demo(
 
 @app.command(epilog="Example: testbed kubernetes status")
 def status(name: ClusterName = None, output: OutputOption = Output.TABLE) -> None:
-    """Show the nodes of a Kubernetes; exits 3 if one is not ready."""
+    """Show the nodes of a Kubernetes cluster; exits 3 if one is not ready."""
     from testbed.cluster import state
     from testbed.kubernetes.cluster import KubernetesTestBed
 
@@ -81,7 +81,7 @@ def status(name: ClusterName = None, output: OutputOption = Output.TABLE) -> Non
 
 @app.command(epilog="Example: testbed kubernetes down")
 def down(name: ClusterName = None, output: OutputOption = Output.TABLE) -> None:
-    """Take a Kubernetes down, and remove what a crash left of it; no error if there is nothing."""
+    """Take a Kubernetes cluster down, and remove what a crash left of it; no error if there is nothing."""
     from testbed.cluster import state
     from testbed.kubernetes.cluster import down as take_down
 

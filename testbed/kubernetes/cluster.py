@@ -1,4 +1,4 @@
-"""A Kubernetes on an emulated edge: bring it up, use it, break it, and take it down without leftovers."""
+"""A Kubernetes cluster on an emulated edge: bring it up, use it, break it, and take it down without leftovers."""
 
 import contextlib
 import platform
@@ -34,7 +34,7 @@ from testbed.kubernetes.tools import Tools, build, find_tools, missing_requireme
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubernetesRemoved:
-    """Counts of the parts of a Kubernetes that were removed."""
+    """Counts of the parts of a Kubernetes cluster that were removed."""
 
     processes: int
     network_parts: int
@@ -42,7 +42,7 @@ class KubernetesRemoved:
 
 
 def down(name: str) -> KubernetesRemoved:
-    """Take a Kubernetes and its namespaces down, or remove what a crash left; no error if there is nothing.
+    """Take a Kubernetes cluster and its namespaces down, or remove what a crash left; no error if there is nothing.
 
     Raises
     ------
@@ -151,7 +151,7 @@ class KubernetesTestBed:
         processes.kill([each for each in parts if each.mark.operator == API_SERVER])
 
     def start_api_server(self) -> None:
-        """Undo `kill_api_server`, and wait until it answers.
+        """Undo `kill_api_server`, and wait until it responds.
 
         Raises
         ------
@@ -202,7 +202,7 @@ class KubernetesTestBed:
         Raises
         ------
         OSError
-            If the API server does not answer.
+            If the API server does not respond.
         """
         ready = ready_nodes(self.api)
         return tuple(name for name in self.node_names if not ready.get(name, False))
@@ -220,7 +220,7 @@ def kubelet_nodes(topology: Topology) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def kubernetes_up(topology: Topology) -> Iterator[KubernetesTestBed]:
-    """Run a Kubernetes within the context, after removing leftovers of an earlier one.
+    """Run a Kubernetes cluster within the context, after removing leftovers of an earlier one.
 
     Raises
     ------
@@ -236,7 +236,7 @@ def kubernetes_up(topology: Topology) -> Iterator[KubernetesTestBed]:
 
 
 def up(topology: Topology) -> KubernetesTestBed:
-    """Bring a Kubernetes up and leave it running; do nothing if it is up and healthy.
+    """Bring a Kubernetes cluster up and leave it running; do nothing if it is up and healthy.
 
     Raises
     ------

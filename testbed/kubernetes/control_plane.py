@@ -96,7 +96,7 @@ class Api:
     token: str
 
     def get(self, path: str) -> str:
-        """Return the answer to a GET.
+        """Return the response to a GET.
 
         Raises
         ------
@@ -111,13 +111,13 @@ class Api:
             return str(answer.read(_LARGEST_ANSWER).decode())
 
     def document(self, path: str) -> dict[str, Any]:
-        """Return the JSON answer to a GET."""
+        """Return the JSON response to a GET."""
         answer: dict[str, Any] = json.loads(self.get(path))
         return answer
 
 
 def wait_until(is_ready: Callable[[], bool], *, what: str, timeout_s: float, log: Path) -> None:
-    """Poll until a part is ready; an API server that does not answer counts as not ready.
+    """Poll until a component is ready; an API server that does not respond counts as not ready.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ _NAMES_READY_PORT = 8181  # of CoreDNS's plugin `ready`
 
 
 def start_control_plane(topology: Topology, kubelets: tuple[str, ...], *, program: Path, files: Files) -> Api:
-    """Start every part and wait until pods can be created.
+    """Start every component and wait until pods can be created.
 
     Raises
     ------
@@ -228,7 +228,7 @@ def wait_for_accounts(api: Api, files: Files) -> None:
 
 
 def start_part(topology: Topology, part: str, *, program: Path, files: Files) -> None:
-    """Start a part of the control plane, for the first time or again."""
+    """Start a component of the control plane, for the first time or again."""
     directory, node, network = str(state_directory(topology.name)), topology.driver_node, PodNetwork(topology=topology)
     values = {
         "files": files,

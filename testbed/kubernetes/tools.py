@@ -151,7 +151,7 @@ def find_tools() -> Tools:
 
 
 def missing_rights() -> Problem | None:
-    """Return the right that this process lacks to run a Kubernetes; None if it has all."""
+    """Return the permission that this process lacks to run a Kubernetes cluster; None if it has all."""
     if os.geteuid() != 0 or not privilege.is_privileged():
         return Problem("kubernetes-needs-root")
     if not control_groups.are_writable():
@@ -160,7 +160,7 @@ def missing_rights() -> Problem | None:
 
 
 def missing_requirement() -> Problem | None:
-    """Return why no Kubernetes can be brought up here; None if it can."""
+    """Return the reason why no Kubernetes cluster can be brought up here; None if one can."""
     if (missing := missing_rights()) is not None:
         return missing
     if not is_built() and find_go() is None:

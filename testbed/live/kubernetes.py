@@ -81,7 +81,7 @@ class KubernetesApplication:
         Raises
         ------
         MetricsUnavailableError
-            If it does not answer.
+            If it does not respond.
         """
         address = self.driver()["status"].get("podIP", "")
         url = f"http://{address}:{self.operator.metrics_port}/{path}"

@@ -67,7 +67,7 @@ class DayClock(SystemClock):
 
 @contextmanager
 def resumable(progress: ProgressLog) -> Iterator[None]:
-    """Acquire the rights to create nodes; on Ctrl-C exit with code 130 after a hint that the command resumes."""
+    """Acquire the privileges to create nodes; on Ctrl-C exit with code 130 after a hint that the command resumes."""
     privilege.enter()
     end_as_ctrl_c_does()
     try:

@@ -79,7 +79,7 @@ def read_whole(response: HTTPResponse, max_bytes: int, until_s: float) -> bytes:
             raise ValueError(f"more than {max_bytes} bytes")
         if time.monotonic() > until_s:
             response.close()
-            raise ReadTimeoutError(None, None, "the answer took too long")  # type: ignore[arg-type]  # only its text is used
+            raise ReadTimeoutError(None, None, "the response took too long")  # type: ignore[arg-type]  # only its text is used
     return b"".join(parts)
 
 
@@ -114,7 +114,7 @@ class Connection:
     namespace
         The client's own namespace: the pod's, or the one of the kubeconfig's context.
     timeout_s
-        For a whole request including its answer; a watch has its own.
+        For a whole request including its response; a watch has its own.
     """
 
     def __init__(

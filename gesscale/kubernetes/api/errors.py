@@ -73,12 +73,12 @@ class ApiError(ClusterError):
     call
         The request.
     status
-        The HTTP status; 0 without an answer.
+        The HTTP status; 0 without a response.
     reason
         Kubernetes' own word, such as Conflict or Expired. Without one: Unreachable, Timeout, TLS, BrokenAnswer or
         BadCredentials.
     retry_after_s
-        Retry-After of the answer; None without one.
+        Retry-After of the response; None without one.
     """
 
     def __init__(

@@ -15,7 +15,7 @@ from gesscale.kubernetes.placement.watches import ClusterView
 from latency_map import LatencyMapError
 from latency_map.measure.peers import split_host_port
 
-#: Memory for the concurrent answers of one namespace.
+#: Memory for the concurrent responses of one namespace.
 ANSWERS_BYTES = 32 << 20
 _ANY_PORT = 0
 _CLUSTER_DOMAIN = ".cluster.local"

@@ -78,7 +78,7 @@ class ControllerContext:
     #: Writes orders, and reserves their room (order_writer, reservations).
     order_writer: OrderWriter
     reservations: Reservations
-    #: Allowed targets of connections, and the memory for their answers.
+    #: Allowed targets of connections, and the memory for their responses.
     targets: Targets
     #: Measures the phases of a step; see `gesscale.loop.ControlLoop`.
     measure_phase: Callable[[str], AbstractContextManager[None]]

@@ -218,7 +218,7 @@ def _stopwatch() -> Callable[[], float]:
 
 
 def _safe_repr(value: object) -> str:
-    """Return any value in a few characters on one line, or its type if its repr raises."""
+    """Format any value in a few characters on one line, or its type if its repr raises."""
     try:
         text = " ".join(repr(value).split())
     except Exception:  # noqa: BLE001 - the repr of a policy's own object may do anything

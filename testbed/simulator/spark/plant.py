@@ -106,16 +106,16 @@ class SparkPlant:
         )
 
     def state(self) -> ClusterState:
-        """Return the nodes, and where replicas are kept; an operator whose driver is down is not among them."""
+        """Return the nodes, and the placements, without operators whose driver is down."""
         placements = {name: query.placement for name, query in self._queries.items() if query.driver_is_up}
         return self._fog.cluster_state(self._now_s, placements)
 
     def batches(self, operator: str) -> Sequence[Batch]:
-        """Return the recent batches of an operator, oldest first, some hundreds; to be read only."""
+        """Return the recent batches of an operator, oldest first, some hundreds; read-only."""
         return self._query(operator).batches
 
     def efforts(self, operator: str, batches: Sequence[Batch]) -> Efforts:
-        """Return a function for how the executors of an operator shared the work of some of its recent batches."""
+        """Return a function for the work of each executor of an operator in some of its recent batches."""
         return self._query(operator).efforts(batches)
 
     def last_progress_at_s(self, operator: str, by_s: float) -> float | None:
@@ -176,7 +176,7 @@ class SparkPlant:
                     query.node_returned(node, at_s)
 
     def _emitter(self, name: str, streams: Mapping[str, Stream]) -> Emit:
-        """Return what takes the rows of an operator on: to the topics behind it, or out of the workflow."""
+        """Return a function that forwards the rows of an operator: to its topics, or out of the workflow."""
         outputs = [streams[consumer] for consumer in self._scene.workflow.downstream(name)]
         topics = [stream for stream in outputs if isinstance(stream, Topic)]
         ratio = self._scene.selectivity.get(name, 1.0)

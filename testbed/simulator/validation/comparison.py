@@ -176,7 +176,7 @@ class Distance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunComparison:
-    """A recorded run against the same run acted again."""
+    """A recorded run compared with its simulated replays."""
 
     #: Errors of the physics on the warm batches of the record, in total and for parts of them.
     warm_batches: Mapping[str, BatchErrors]
