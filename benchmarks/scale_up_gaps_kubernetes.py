@@ -1,4 +1,4 @@
-"""Measures the gap in the output at a scale-up on a Kubernetes cluster of four emulated nodes; see ``scale_up_gaps.py``.
+"""Measures the output gap of a scale-up on a Kubernetes cluster of four emulated nodes; see ``scale_up_gaps.py``.
 
 A replica is ordered by hand in the StreamAutoscaler; "full_rate_s" is measured from there, so it
 includes the controller's step, the pod, its JVM and its warm-up. The image is on the nodes. Each round ends with the
