@@ -23,8 +23,8 @@ from testbed.baselines.autrascale.search import (
     Replicas,
     SearchSpace,
     benefit,
-    most_promising,
-    transferred,
+    next_trial,
+    transfer_posterior,
 )
 
 OPERATORS = (2, 4, 6, 8, 10)
@@ -48,17 +48,17 @@ def algorithm_1(space: SearchSpace) -> None:
     samples = list(space.bootstrap(UNIFORM))
     belief = GaussianProcess.fitted(space.scaled(samples), scores(samples), 0)
     measured = list(zip(samples, scores(samples).tolist(), strict=True))
-    assert most_promising(space, belief, measured, margin=MARGIN, rng=np.random.default_rng(0))
+    assert next_trial(space, belief, measured, margin=MARGIN, rng=np.random.default_rng(0))
 
 
 def algorithm_2(space: SearchSpace) -> None:
     old = list(space.bootstrap(UNIFORM))
-    new = space.sampled(NEW_SAMPLES, np.random.default_rng(1))
-    belief = transferred(
+    new = space.sample(NEW_SAMPLES, np.random.default_rng(1))
+    belief = transfer_posterior(
         GaussianProcess.fitted(space.scaled(old), scores(old), 0), len(old), space.scaled(new), scores(new, cost=1.3), 0
     )
     measured = list(zip(new, scores(new, cost=1.3).tolist(), strict=True))
-    assert most_promising(space, belief, measured, margin=MARGIN, rng=np.random.default_rng(0))
+    assert next_trial(space, belief, measured, margin=MARGIN, rng=np.random.default_rng(0))
 
 
 def cpu_s(work: Callable[[SearchSpace], None], space: SearchSpace) -> float:

@@ -60,15 +60,15 @@ def _check_unit(nodes: int, unit: DelayUnit, low: float, median: float, high: fl
     """Return a warning if another unit would fit the 5th, 50th and 95th percentile better."""
     figures = {"median_ms": median, "low_ms": low, "high_ms": high, "unit": unit.value}
     if median > MEDIAN_ABOVE_MS:
-        return [_of_unit("map-delays-long", _SMALLER[unit], figures)]
+        return [_unit_warning("map-delays-long", _SMALLER[unit], figures)]
     if median < MEDIAN_BELOW_MS and nodes > 2:
-        return [_of_unit("map-delays-short", _LARGER[unit], figures)]
+        return [_unit_warning("map-delays-short", _LARGER[unit], figures)]
     if nodes >= ROOM_NODES and median < ROOM_MEDIAN_MS and high >= ROOM_SPREAD_RATIO * low:
-        return [_of_unit("map-delays-unequal", _LARGER[unit], {**figures, "nodes": nodes})]
+        return [_unit_warning("map-delays-unequal", _LARGER[unit], {**figures, "nodes": nodes})]
     return []
 
 
-def _of_unit(code: str, likely_unit: str | None, figures: dict[str, float | str]) -> Problem:
+def _unit_warning(code: str, likely_unit: str | None, figures: dict[str, float | str]) -> Problem:
     """Return the warning, which asks for another unit if there is one."""
     if likely_unit is None:
         return Problem("map-delays-implausible", figures)

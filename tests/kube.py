@@ -21,7 +21,7 @@ from gesscale.kubernetes.placement.pods import PodRecord
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.placement.watches import ClusterView
 from gesscale.kubernetes.reporting.report import merged
-from gesscale.kubernetes.resource.translate import ManagedWorkflow, gather
+from gesscale.kubernetes.resource.translate import ManagedWorkflow, group_into_workflows
 from gesscale.service.journal import Journal
 
 MIB = 1 << 20
@@ -112,9 +112,9 @@ class FakeApi:
 
     def workflow(self) -> ManagedWorkflow:
         """Return the only workflow of the watched resources."""
-        gathered = gather(self.seen.values())
-        assert not gathered.faults
-        (only,) = gathered.workflows.values()
+        grouped = group_into_workflows(self.seen.values())
+        assert not grouped.faults
+        (only,) = grouped.workflows.values()
         return only
 
 

@@ -203,7 +203,7 @@ class TextLatencies(CachedLatencies):
 
 _NAMED = 3
 _MAX_RESPONSE_BYTES = 5_000_000
-_MAX_RESPONSE_PARTS = 125_000
+_MAX_RESPONSE_ELEMENTS = 125_000
 
 
 @dataclass(slots=True, kw_only=True)
@@ -305,7 +305,7 @@ class PrometheusLatencies(CachedLatencies):
             now_s=now_s,
             timeout_s=self.timeout_s,
             max_bytes=_MAX_RESPONSE_BYTES,
-            max_parts=_MAX_RESPONSE_PARTS,
+            max_elements=_MAX_RESPONSE_ELEMENTS,
             client=self.client,
         )
         if not series:

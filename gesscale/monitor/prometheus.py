@@ -20,7 +20,7 @@ FIELD_OF_GAUGE = {figure.gauge: name for name, figure in figures_of(BatchFigures
 
 _MAX_BYTES = 2 << 20
 #: Largest response; 300 scrapes of 50 replicas need half of it.
-_MAX_PARTS = 100_000
+_MAX_ELEMENTS = 100_000
 _PROGRESS = "last_progress_timestamp_seconds"
 _REPLICA = figures_of(BatchRecord)["hosts"].gauge
 _FIELD_OF_REPLICA_GAUGE = {figure.gauge: name for name, figure in figures_of(HostWork).items()}
@@ -92,7 +92,7 @@ class PrometheusMetrics(WindowedReader):
             now_s=now_s,
             timeout_s=0.9 * self.timeout_s,
             max_bytes=_MAX_BYTES,
-            max_parts=_MAX_PARTS,
+            max_elements=_MAX_ELEMENTS,
             client=self.client,
         )
 

@@ -22,13 +22,13 @@ class PrometheusSeries(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _take_vector(cls, element: Any) -> Any:
+    def _vector_as_matrix(cls, element: Any) -> Any:
         if isinstance(element, dict) and "value" in element:
             return {**element, "values": [element["value"]]}
         return element
 
 
-_ANSWER = TypeAdapter(tuple[PrometheusSeries, ...])
+_RESPONSE = TypeAdapter(tuple[PrometheusSeries, ...])
 
 
 def query_prometheus(
@@ -39,7 +39,7 @@ def query_prometheus(
     now_s: float,
     timeout_s: float,
     max_bytes: int,
-    max_parts: int,
+    max_elements: int,
     client: HttpClient = UNRESTRICTED_CLIENT,
 ) -> tuple[PrometheusSeries, ...]:
     """Query a Prometheus server.
@@ -60,11 +60,11 @@ def query_prometheus(
 
     session = Session()
     session.trust_env = False  # ignore proxies and passwords from the environment
-    bounded = _BoundedAdapter(url, partial(client.fetch, timeout_s=timeout_s, max_bytes=max_bytes), max_parts)
+    bounded = _BoundedAdapter(url, partial(client.fetch, timeout_s=timeout_s, max_bytes=max_bytes), max_elements)
     try:
         with PrometheusConnect(url.rstrip("/"), session=session) as server:
             session.mount(server.url, bounded)  # replaces the client's unlimited adapter
-            return _ANSWER.validate_python(server.custom_query(query, params={"time": now_s}))
+            return _RESPONSE.validate_python(server.custom_query(query, params={"time": now_s}))
     except FetchError as error:
         raise MetricsUnavailableError(
             "prometheus-unreachable", url=url, gauges=gauges, cause=str(error), cause_code=error.code
@@ -77,9 +77,9 @@ def query_prometheus(
 class _BoundedAdapter(BaseAdapter):
     """Sends the requests of a ``requests`` session through our HTTP client."""
 
-    def __init__(self, url: str, fetch: Callable[[str], bytes], max_parts: int) -> None:
+    def __init__(self, url: str, fetch: Callable[[str], bytes], max_elements: int) -> None:
         super().__init__()
-        self._url, self._fetch, self._max_parts = url, fetch, max_parts
+        self._url, self._fetch, self._max_elements = url, fetch, max_elements
 
     def send(
         self,
@@ -93,8 +93,10 @@ class _BoundedAdapter(BaseAdapter):
         response = Response()
         response.request, response.url = request, request.url or ""
         body = self._fetch(response.url)
-        if body.count(b"{") + body.count(b"[") > self._max_parts:
-            raise MetricsUnavailableError("prometheus-response-oversized", url=self._url, max_parts=self._max_parts)
+        if body.count(b"{") + body.count(b"[") > self._max_elements:
+            raise MetricsUnavailableError(
+                "prometheus-response-oversized", url=self._url, max_elements=self._max_elements
+            )
         response._content = body
         response.status_code, response.encoding = 200, "utf-8"
         return response

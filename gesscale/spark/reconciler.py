@@ -15,9 +15,9 @@ from gesscale.spark.scheduler import Scheduler
 from gesscale.wire import OrderDocument, Strategy
 
 _LOG = logging.getLogger("gesscale.spark")
-_SETTLED_S, _BUSY_S, _AFTER_FAILURE_S = 10.0, 0.5, 5.0
-_PODS_EVERY_S, _SLOW_PODS_EVERY_S, _SLOW_AFTER_S = 2.0, 15.0, 60.0
-_SETTLED_PODS_EVERY_S = 60.0
+_IDLE_INTERVAL_S, _ACTIVE_INTERVAL_S, _RETRY_INTERVAL_S = 10.0, 0.5, 5.0
+_PODS_INTERVAL_S, _SLOW_PODS_INTERVAL_S, _SLOW_AFTER_S = 2.0, 15.0, 60.0
+_SETTLED_PODS_INTERVAL_S = 60.0
 #: Longest wait for the end of a batch before executors are removed; they finish their tasks in any case.
 _BATCH_END_TIMEOUT_S = 60.0
 #: How long a restart waits for all executors of its placement before it uses the present ones.
@@ -53,7 +53,7 @@ class Reconciler:
         self._use_placement, self._watch, self._clock_s = use_placement, watch, clock_s
         self._restart, self._restarted_for = restart, applied_order
         self._order: OrderDocument | None = None
-        self._since_s = 0.0
+        self._order_began_at_s = 0.0
         self._actions: Actions | None = None
         self._leaving: frozenset[str] = frozenset()
         self._removal_due_since_s: float | None = None
@@ -97,17 +97,18 @@ class Reconciler:
         """Take one step; return the seconds until the next one."""
         order = self._orders()
         if order is None or self._is_unsupported(order):
-            return _SETTLED_S
+            return _IDLE_INTERVAL_S
         if self._order is None or order.id != self._order.id:
             self._begin(order)
         actions = self._plan(order, may_remove=False)
-        self._add(order, actions)
+        self._request_missing(order, actions)
         if self._restart is not None and self._restart_is_due(self._restart, order, actions):
             self._restarted_for = order.id
-            self._restart.restart(order.id, lambda: self._exchange_executors(order))
+            self._restart.restart(order.id, lambda: self._remove_surplus(order))
         elif actions.surplus and not actions.missing and self._may_remove():
             self._remove(order)
-        return _SETTLED_S if actions.is_settled and not self._leaving and self._all_have_worked() else _BUSY_S
+        is_idle = actions.is_settled and not self._leaving and self._all_have_worked()
+        return _IDLE_INTERVAL_S if is_idle else _ACTIVE_INTERVAL_S
 
     def _is_unsupported(self, order: OrderDocument) -> bool:
         if self._restart is not None or order.strategy is not Strategy.RESTART or order.id == self._restarted_for:
@@ -117,7 +118,7 @@ class Reconciler:
 
     def _begin(self, order: OrderDocument) -> None:
         self._use_placement(PodPlacement(order=order.id, nodes=order.placement))
-        self._order, self._since_s, self._actions = order, self._clock_s(), None
+        self._order, self._order_began_at_s, self._actions = order, self._clock_s(), None
         self._removal_due_since_s, self._pods_listed_s = None, float("-inf")
         _LOG.info("new order order=%s nodes=%s strategy=%s", order.id, ",".join(order.placement), order.strategy)
 
@@ -137,9 +138,9 @@ class Reconciler:
 
     def _pods_if_due(self, actions: Actions) -> Sequence[ExecutorPod]:
         now_s = self._clock_s()
-        is_slow = now_s - self._since_s > _SLOW_AFTER_S
-        every_s = _SLOW_PODS_EVERY_S if is_slow else _PODS_EVERY_S
-        if now_s - self._pods_listed_s < (every_s if actions.missing else _SETTLED_PODS_EVERY_S):
+        is_slow = now_s - self._order_began_at_s > _SLOW_AFTER_S
+        every_s = _SLOW_PODS_INTERVAL_S if is_slow else _PODS_INTERVAL_S
+        if now_s - self._pods_listed_s < (every_s if actions.missing else _SETTLED_PODS_INTERVAL_S):
             return ()
         self._pods_listed_s = now_s
         try:
@@ -148,7 +149,8 @@ class Reconciler:
             self._fail("executor-pods-unreadable", error)
             return ()
 
-    def _add(self, order: OrderDocument, actions: Actions) -> None:
+    def _request_missing(self, order: OrderDocument, actions: Actions) -> None:
+        """Request the missing executors; delete pending pods that would take their place."""
         for pod in actions.delete_pods:
             _LOG.info("deleting a pending pod that does not match the order order=%s pod=%s", order.id, pod)
             try:
@@ -162,8 +164,8 @@ class Reconciler:
         now_s = self._clock_s()
         if self._removal_due_since_s is None:
             self._removal_due_since_s, self._at_batch_boundary = now_s, False
-        late = now_s - self._removal_due_since_s > _BATCH_END_TIMEOUT_S
-        return late or self._at_batch_boundary or self._spark.is_between_batches()
+        timed_out = now_s - self._removal_due_since_s > _BATCH_END_TIMEOUT_S
+        return timed_out or self._at_batch_boundary or self._spark.is_between_batches()
 
     def _remove(self, order: OrderDocument) -> None:
         actions = self._plan(order, may_remove=True)
@@ -181,14 +183,14 @@ class Reconciler:
             return False
         if not actions.missing:
             return True
-        if self._clock_s() - self._since_s < _EXECUTORS_TIMEOUT_S:
+        if self._clock_s() - self._order_began_at_s < _EXECUTORS_TIMEOUT_S:
             return False
         if self._live_replicas() == restart.replicas:
             self._warn("executors-not-started", order=order.id, nodes=list(actions.missing))
             return False
         return True
 
-    def _exchange_executors(self, order: OrderDocument) -> int:
+    def _remove_surplus(self, order: OrderDocument) -> int:
         self._remove(order)
         return self._live_replicas()
 
@@ -197,11 +199,11 @@ class Reconciler:
         return max(1, sum(each.id not in self._leaving for each in members))
 
     def _all_have_worked(self) -> bool:
-        return all(each.has_worked for each in self._watch.now(max_age_s=_BUSY_S).members)
+        return all(each.has_worked for each in self._watch.now(max_age_s=_ACTIVE_INTERVAL_S).members)
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            wait_s = _AFTER_FAILURE_S
+            wait_s = _RETRY_INTERVAL_S
             try:
                 if self._spark.is_stopped:
                     return

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from latency_map.choose.clique import CliqueSearch, bit_positions
+from latency_map.choose.clique import CliqueResult, bit_positions
 from latency_map.choose.pool import Pool
 from latency_map.delays import Delays
 from latency_map.kinds import Method
@@ -152,7 +152,7 @@ class _Bisection:
             search = self._search_level(middle)
             low, high = (middle + 1, high) if search.complete and search.members is None else (low, middle)
 
-    def _search_level(self, level: int) -> CliqueSearch:
+    def _search_level(self, level: int) -> CliqueResult:
         search = self._pool.search(float(self.levels_ms[level]), self._steps_left // _SHARE)
         self._steps_left -= search.steps
         if search.members is not None:

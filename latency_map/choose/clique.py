@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CliqueSearch:
+class CliqueResult:
     """Result of a search."""
 
     #: The clique as bits; None if there is none, or if the search stopped early.
@@ -34,7 +34,7 @@ def threshold_graph(near: NDArray[np.bool_]) -> list[int]:
     return [int.from_bytes(row.tobytes(), "little") & ~(1 << node) for node, row in enumerate(rows)]
 
 
-def first_clique(neighbours: Sequence[int], size: int, *, max_steps: int) -> CliqueSearch:
+def first_clique(neighbours: Sequence[int], size: int, *, max_steps: int) -> CliqueResult:
     """Find the first clique of a given size, in the order of the nodes.
 
     The search is depth first: sets with the first remaining node come before sets without it. A branch ends if too
@@ -46,16 +46,16 @@ def first_clique(neighbours: Sequence[int], size: int, *, max_steps: int) -> Cli
     while branches and steps < max_steps:
         chosen, left, missing = branches.pop()
         if missing <= 0:
-            return CliqueSearch(members=chosen, complete=True, steps=steps)
+            return CliqueResult(members=chosen, complete=True, steps=steps)
         steps += 1 + left.bit_count()
-        left = _with_enough_around(neighbours, left, missing)
-        if not _needs_colours(neighbours, left, missing):
+        left = _prune_low_degree(neighbours, left, missing)
+        if not _colour_bound_allows(neighbours, left, missing):
             continue
         first = left & -left
         node = first.bit_length() - 1
         branches.append((chosen, left ^ first, missing))
         branches.append((chosen | first, left & neighbours[node], missing - 1))
-    return CliqueSearch(members=None, complete=not branches, steps=steps)
+    return CliqueResult(members=None, complete=not branches, steps=steps)
 
 
 def bit_positions(nodes: int) -> list[int]:
@@ -68,7 +68,7 @@ def bit_positions(nodes: int) -> list[int]:
     return found
 
 
-def _with_enough_around(neighbours: Sequence[int], nodes: int, size: int) -> int:
+def _prune_low_degree(neighbours: Sequence[int], nodes: int, size: int) -> int:
     """Drop nodes with too few neighbours among the rest, until all have enough."""
     while True:
         kept = nodes
@@ -80,7 +80,7 @@ def _with_enough_around(neighbours: Sequence[int], nodes: int, size: int) -> int
         nodes = kept
 
 
-def _needs_colours(neighbours: Sequence[int], nodes: int, size: int) -> bool:
+def _colour_bound_allows(neighbours: Sequence[int], nodes: int, size: int) -> bool:
     """Return whether a greedy colouring of the nodes needs at least ``size`` colours."""
     while nodes and size > 0:
         uncoloured = nodes

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from latency_map.choose.clique import CliqueSearch, bit_positions, first_clique, threshold_graph
+from latency_map.choose.clique import CliqueResult, bit_positions, first_clique, threshold_graph
 from latency_map.delays import Delays
 from latency_map.errors import LatencyMapError, MissingDelayError, NoChoiceError
 from latency_map.matrix import LatencyMap
@@ -87,7 +87,7 @@ class Pool:
         of_others = np.partition(self.reach_ms[self.others], last)[last]
         return float(max(of_kept, of_others))
 
-    def search(self, level_ms: float, max_steps: int) -> CliqueSearch:
+    def search(self, level_ms: float, max_steps: int) -> CliqueResult:
         """Search for a set with an NDmax of at most ``level_ms``, which is not below `lower_bound_ms`.
 
         Its members are those other than the kept nodes, each the bit of its row.
@@ -97,14 +97,14 @@ class Pool:
         joinable[list(self.kept)] = False
         left = _core(near, joinable, self.missing)
         if len(left) < self.missing:
-            return CliqueSearch(members=None, complete=True, steps=0)
+            return CliqueResult(members=None, complete=True, steps=0)
         if len(left) > max_steps:
-            return CliqueSearch(members=None, complete=False, steps=0)
+            return CliqueResult(members=None, complete=False, steps=0)
         found = first_clique(threshold_graph(near[left][:, left]), self.missing, max_steps=max_steps)
         if found.members is None:
             return found
         members = sum(1 << int(left[position]) for position in bit_positions(found.members))
-        return CliqueSearch(members=members, complete=True, steps=found.steps)
+        return CliqueResult(members=members, complete=True, steps=found.steps)
 
     def no_choice_error(self, *, certain: bool) -> NoChoiceError:
         """Return the error for a search without result, which may have stopped early."""

@@ -41,7 +41,7 @@ def render_script(plan: NodePlan, action: ScriptAction, *, undo_after_s: int | N
         If a name or an address contains a character that a command-line argument cannot contain.
     """
     if action is ScriptAction.UNDO:
-        return f"{begin_script(plan, (_UNDO_TITLE,))}\n{_template('undo')}"
+        return f"{script_header(plan, (_UNDO_TITLE,))}\n{_template('undo')}"
     host = plan.host
     title = (
         f"Delays of node {host.name} ({host.address}, {host.device}) to {len(plan.delays)} others. This node adds one",
@@ -57,10 +57,10 @@ def render_script(plan: NodePlan, action: ScriptAction, *, undo_after_s: int | N
         count=len(plan.delays),
         until=f", for {undo_after_s:d} s" if undo_after_s else "",
     )
-    return f"{begin_script(plan, title)}\n{apply}"
+    return f"{script_header(plan, title)}\n{apply}"
 
 
-def begin_script(plan: NodePlan, title: Sequence[str]) -> str:
+def script_header(plan: NodePlan, title: Sequence[str]) -> str:
     """Return the beginning of a script: a title, and functions that check the owner of the root qdisc."""
     host = plan.host
     common = _template("common").format(

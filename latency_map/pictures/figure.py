@@ -31,7 +31,7 @@ def blank_figure(width_in: float, height_in: float) -> "Figure":
     return Figure(figsize=(width_in, height_in))
 
 
-def check_target(path: Path | str) -> Path:
+def picture_path(path: Path | str) -> Path:
     """Return the path of a picture.
 
     Raises
@@ -55,7 +55,7 @@ def save(figure: "Figure", path: Path | str) -> None:
     """
     import matplotlib as mpl
 
-    file = check_target(path)
+    file = picture_path(path)
     svg = file.suffix.lower() == ".svg"
     dpi = min(_DPI, _MAX_PIXELS / max(figure.get_size_inches()))
     try:

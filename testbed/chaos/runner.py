@@ -71,9 +71,9 @@ def _left_behind(topology: Topology) -> list[str]:
     """Return leftovers of a cluster: processes, namespaces, control groups, its state."""
     directory = state_directory(topology.name)
     running = [f"process {each.pid} ({each.mark.role.value})" for each in processes.find(str(directory))]
-    groups = map(str, control_groups.existing(topology.name))
+    groups = map(str, control_groups.find_groups(topology.name))
     state = [str(directory)] if directory.exists() else []
-    return [*running, *namespaces.existing(topology.name), *state, *groups]
+    return [*running, *namespaces.find_namespaces(topology.name), *state, *groups]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from gesscale.errors import InputError
 from latency_map import Survey, write_survey
 from testbed.chaos.plan import KUBERNETES_FAULTS, LOCAL_FAULTS, ChaosFault
 from testbed.cluster.topology import Topology
-from testbed.live.scenario import Scenario, TaxiOperator, TopicInput
+from testbed.live.scenario import LiveOperator, Scenario, TopicInput
 
 RIDES = "rides"
 QUERIES = (RIDES, "q5")
@@ -69,16 +69,16 @@ class ChaosSettings:
     @property
     def scenario(self) -> Scenario:
         """The demo's operator, with short batches."""
-        operator = TaxiOperator()
+        operator = LiveOperator()
         if self.query != RIDES:
             service_ms = 0.0 if self.kafka else NEXMARK_MS_PER_ROW
-            operator = TaxiOperator(name=self.query, service_ms_per_row=service_ms)
+            operator = LiveOperator(name=self.query, service_ms_per_row=service_ms)
         return Scenario(
             topology=self.topology,
             operators=(operator,),
             kafka=TopicInput(partitions=PARTITIONS) if self.kafka else None,
             day_s=float(self.part_s),
-            rides_s=float(self.part_s),
+            demand_duration_s=float(self.part_s),
             copies=1,
             trigger_s=1.0,
             cap_rows=600,

@@ -30,7 +30,7 @@ def inside(cluster: str, node: str, command: Sequence[str]) -> tuple[str, ...]:
     return ("nsenter", f"--net={NAMED / namespace(cluster, node)}", "--", *command)
 
 
-def existing(cluster: str) -> tuple[str, ...]:
+def find_namespaces(cluster: str) -> tuple[str, ...]:
     """Return the existing namespaces of a cluster."""
     return tuple(sorted(path.name for path in NAMED.glob(f"gesscale-{cluster}-*")))
 
@@ -38,7 +38,7 @@ def existing(cluster: str) -> tuple[str, ...]:
 def intact(topology: Topology) -> bool:
     """Return whether all namespaces and the outside device exist."""
     expected = {namespace(topology.name, node.name) for node in topology.nodes}
-    return expected <= set(existing(topology.name)) and _has_device(control_device(topology.name))
+    return expected <= set(find_namespaces(topology.name)) and _has_device(control_device(topology.name))
 
 
 def _has_device(name: str) -> bool:
@@ -78,7 +78,7 @@ def delete(cluster: str) -> int:
     ClusterError
         If one cannot be deleted.
     """
-    found = existing(cluster)
+    found = find_namespaces(cluster)
     for name in found:
         run(("ip", "netns", "delete", name))
     device = control_device(cluster)

@@ -16,7 +16,7 @@ from testbed.cluster.commands import run
 from testbed.live.kafka import KafkaFeed, kafka_feed
 from testbed.live.record import DayResult
 from testbed.live.running import Setup, module_command, run_job
-from testbed.live.scenario import Scenario, TaxiOperator
+from testbed.live.scenario import LiveOperator, Scenario
 from testbed.pipeline.kafka_topic import broken_rows, verify_topic
 from testbed.pipeline.replay import open_rides
 from testbed.pipeline.rides import Demand, write_demand
@@ -104,7 +104,7 @@ class TaxiJob:
     start_at_s: float | None = None
     feed: KafkaFeed | None = None
 
-    def program(self, operator: TaxiOperator, folder: Path) -> tuple[str, ...]:
+    def program(self, operator: LiveOperator, folder: Path) -> tuple[str, ...]:
         """Return the driver program; it keeps running after the last row."""
         options = self.scenario.stream_options(operator, folder)
         if self.feed is not None:

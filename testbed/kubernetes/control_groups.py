@@ -35,15 +35,15 @@ def create(cluster: str, node: str) -> str:
     """
     name = namespace(cluster, node)
     try:
-        if _is_unified():
+        if _is_cgroup_v2():
             _delegate(ROOT)
         for hierarchy in _hierarchies():
             group = hierarchy / name
             group.mkdir(exist_ok=True)
             for setting in ("cpuset.cpus", "cpuset.mems"):
-                if not _is_unified() and (group / setting).exists():  # version 1 starts these empty
+                if not _is_cgroup_v2() and (group / setting).exists():  # version 1 starts these empty
                     (group / setting).write_bytes((hierarchy / setting).read_bytes())
-            if _is_unified():
+            if _is_cgroup_v2():
                 _delegate(group)
     except OSError as error:
         raise ClusterError(
@@ -52,7 +52,7 @@ def create(cluster: str, node: str) -> str:
     return f"/{name}"
 
 
-def existing(cluster: str) -> tuple[Path, ...]:
+def find_groups(cluster: str) -> tuple[Path, ...]:
     """Return the groups of a cluster's nodes, in every hierarchy."""
     pattern = namespace(cluster, "*")
     return tuple(found for hierarchy in _hierarchies() for found in hierarchy.glob(pattern) if found.is_dir())
@@ -66,7 +66,7 @@ def kill_container(cluster: str, container: str) -> int:
     ClusterError
         If no node of the cluster has this container.
     """
-    group = next((found for node in existing(cluster) for found in node.rglob(container)), None)
+    group = next((found for node in find_groups(cluster) for found in node.rglob(container)), None)
     if group is None:
         raise ClusterError("container-not-found", cluster=cluster, container=container)
     members = (group / "cgroup.procs").read_text(encoding="ascii").split()
@@ -84,9 +84,9 @@ def remove(cluster: str) -> int:
     ClusterError
         If a process is still in one of them.
     """
-    found = existing(cluster)
+    found = find_groups(cluster)
     deadline = time.monotonic() + _REMOVAL_TIMEOUT_S
-    while (left := existing(cluster)) and time.monotonic() < deadline:
+    while (left := find_groups(cluster)) and time.monotonic() < deadline:
         for group in left:
             _remove_tree(group)
         time.sleep(0.05)
@@ -103,12 +103,12 @@ def _remove_tree(group: Path) -> None:
         group.rmdir()
 
 
-def _is_unified() -> bool:
+def _is_cgroup_v2() -> bool:
     return (ROOT / "cgroup.controllers").exists()
 
 
 def _hierarchies() -> Iterator[Path]:
-    if _is_unified():
+    if _is_cgroup_v2():
         yield ROOT
         return
     if ROOT.is_dir():

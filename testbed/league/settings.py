@@ -43,10 +43,10 @@ class LeagueQuery:
 def _run_rides(setup: Setup, load: Workload) -> LiveRun:
     """Generate rides of the load, replay them, and count them in the sink."""
     demand = demand_of(load, setup.scenario.copies)
-    scenario = replace(setup.scenario, rides_s=rides_s(demand))
+    scenario = replace(setup.scenario, demand_duration_s=demand_duration_s(demand))
     rides = prepare_rides(demand, 1.0, scenario.copies, setup.progress.log)
-    played = run_taxi_day(replace(setup, scenario=scenario), rides)
-    (record,) = played.records.values()
+    outcome = run_taxi_day(replace(setup, scenario=scenario), rides)
+    (record,) = outcome.records.values()
     return LiveRun(
         record=record,
         schedule=ReplaySchedule(
@@ -55,8 +55,8 @@ def _run_rides(setup: Setup, load: Workload) -> LiveRun:
             copies=scenario.copies,
             start_at_s=record.began_at_s,
         ),
-        rows_doubled=played.sink.duplicated,
-        rows_lost=max(0, record.processed_rows - played.sink.distinct),
+        rows_doubled=outcome.sink.duplicated,
+        rows_lost=max(0, record.processed_rows - outcome.sink.distinct),
     )
 
 
@@ -109,7 +109,7 @@ def demand_of(load: Workload, copies: int) -> Demand:
     return Demand(bundled_demand().begins, tuple(after - before for before, after in pairwise(rides)))
 
 
-def rides_s(demand: Demand) -> float:
+def demand_duration_s(demand: Demand) -> float:
     """Return the duration of the rides of a demand, seconds."""
     return float(HALF_HOUR_S * len(demand.passengers))
 
@@ -120,9 +120,9 @@ PEAK_SHARE = 0.8
 #: Longer than in the demo, as a run is useless if its driver starts after the first row.
 _HEAD_START_S = 45.0
 
-_STEPS_A_DAY = 24
-_USUAL_PERIOD_S = 60.0
-_SAMPLES_A_PERIOD = 6
+_STEPS_PER_DAY = 24
+_DEFAULT_PERIOD_S = 60.0
+_SAMPLES_PER_PERIOD = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +152,7 @@ class LeagueSettings:
         Periods replace the minutes in the defaults of the policies, also in the price of a change: a replica-minute
         corresponds to a period of one minute.
         """
-        period_s = self.length_s / _STEPS_A_DAY
+        period_s = self.length_s / _STEPS_PER_DAY
         own = league_query(self.query).scenario
         return replace(
             own,
@@ -163,7 +163,7 @@ class LeagueSettings:
             period_s=period_s,
             objective_s=self.objective_s,
             late_minute_price=self.late_minute_price,
-            change_price=period_s / _USUAL_PERIOD_S,
+            change_price=period_s / _DEFAULT_PERIOD_S,
         )
 
     @property
@@ -206,7 +206,7 @@ class LeagueSettings:
             "peak_share": PEAK_SHARE,
             "period": _seconds(scenario.period_s),
             "min_period": _seconds(scenario.min_period_s),
-            "sample": _seconds(scenario.period_s / _SAMPLES_A_PERIOD),
+            "sample": _seconds(scenario.period_s / _SAMPLES_PER_PERIOD),
             "rescale_timeout": _seconds(scenario.rescale_timeout_s),
             "drain_limit": _seconds(scenario.drain_s),
             "slo": _seconds(scenario.slo_s),

@@ -24,7 +24,7 @@ from testbed.cluster.spark_command import SMALL_JVM, spark_home
 from testbed.kubernetes.cluster import KubernetesTestBed
 from testbed.kubernetes.images import HOST, host_programs
 from testbed.kubernetes.kubectl import FEW_RIGHTS_SETTINGS, create_namespace, define_autoscalers, driver_account
-from testbed.live.scenario import Scenario, TaxiOperator
+from testbed.live.scenario import LiveOperator, Scenario
 
 SPACE = "streams"
 SUBMIT_S = 180
@@ -43,7 +43,7 @@ class KubernetesApplication:
     folder: Path
 
     @property
-    def operator(self) -> TaxiOperator:
+    def operator(self) -> LiveOperator:
         """The only operator of the scenario."""
         (operator,) = self.scenario.operators
         return operator

@@ -21,7 +21,7 @@ from testbed.cluster.spark import LocalSpark, open_spark
 from testbed.cluster.topology import Topology, read_topology
 from testbed.live.nodes import DayClock, ProgressLog, edge_nodes
 from testbed.live.record import Record
-from testbed.live.scenario import Scenario, TaxiOperator, prepare_settings
+from testbed.live.scenario import LiveOperator, Scenario, prepare_settings
 from testbed.live.steps import StepPrinter
 
 DRIVER_S = 240.0
@@ -31,7 +31,7 @@ METRICS_S = 240.0
 class LiveJob(Protocol):
     """A job to run on the nodes: driver programs, and rows that reach them when they are due."""
 
-    def program(self, operator: TaxiOperator, folder: Path) -> tuple[str, ...]:
+    def program(self, operator: LiveOperator, folder: Path) -> tuple[str, ...]:
         """Return an operator's driver program, arguments for Python; sink and checkpoint are in the folder."""
         ...
 

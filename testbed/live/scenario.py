@@ -20,7 +20,7 @@ LATENCY_MAP = "latency.csv"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaxiOperator:
+class LiveOperator:
     """One operator: a separate Spark application."""
 
     name: str = "nearest"
@@ -69,7 +69,7 @@ class Scenario:
     #: A bundled topology or the path of one.
     topology: str = "edge8"
     #: In the order of the stream.
-    operators: tuple[TaxiOperator, ...] = (TaxiOperator(),)
+    operators: tuple[LiveOperator, ...] = (LiveOperator(),)
     #: The topics that feed and connect them; None if the only operator replays the rides itself.
     kafka: TopicInput | None = None
     #: Whether the report checks that replicas were added and removed, on the nodes that the latency map suggests.
@@ -77,7 +77,7 @@ class Scenario:
     #: Length of the compressed day, s.
     day_s: float = 240.0
     #: Original length of the rides, s: the 24 hours of a day.
-    rides_s: float = 86400.0
+    demand_duration_s: float = 86400.0
     #: Time from the start of a driver that replays rides itself to the first ride, s.
     head_start_s: float = 30.0
     #: Time limit for the rest of the rows after the last ride is due, s.
@@ -105,7 +105,7 @@ class Scenario:
     @property
     def speed(self) -> float:
         """Seconds of the rides per second of the run."""
-        return self.rides_s / self.day_s
+        return self.demand_duration_s / self.day_s
 
     @property
     def broken_share(self) -> float:
@@ -182,7 +182,7 @@ class Scenario:
                 rules[info.group] = own
         return rules
 
-    def _operator(self, operator: TaxiOperator, topology: Topology) -> dict[str, object]:
+    def _operator(self, operator: LiveOperator, topology: Topology) -> dict[str, object]:
         described: dict[str, object] = {
             "driver_node": topology.driver_node,
             "upstream": list(operator.upstream),
@@ -196,7 +196,7 @@ class Scenario:
             described["kafka"] = {"bootstrap": self.kafka.bootstrap(topology), "topic": operator.reads}
         return described
 
-    def stream_options(self, operator: TaxiOperator, folder: Path) -> dict[str, object]:
+    def stream_options(self, operator: LiveOperator, folder: Path) -> dict[str, object]:
         """Return the options of an operator's driver program, without its source of rows."""
         sink = {"output-topic": operator.writes} if operator.writes else {"to": folder.resolve() / "sink"}
         return {
@@ -211,8 +211,8 @@ class Scenario:
         }
 
 
-CLEAN = TaxiOperator(name="clean", work=Work.VALID, writes="valid", service_ms_per_row=2.4)
-NEAREST = TaxiOperator(upstream=("clean",), reads="valid", service_ms_per_row=4.0, metrics_port=9109)
+CLEAN = LiveOperator(name="clean", work=Work.VALID, writes="valid", service_ms_per_row=2.4)
+NEAREST = LiveOperator(upstream=("clean",), reads="valid", service_ms_per_row=4.0, metrics_port=9109)
 
 #: `make demo`: one operator on eight nodes.
 DEMO = Scenario()

@@ -19,13 +19,13 @@ from testbed.live.kafka import KafkaFeed, kafka_feed
 from testbed.live.nodes import ProgressLog
 from testbed.live.record import write_records
 from testbed.live.running import Setup, module_command, run_job
-from testbed.live.scenario import Scenario, TaxiOperator, TopicInput
+from testbed.live.scenario import LiveOperator, Scenario, TopicInput
 from testbed.nexmark.queries import NexmarkQuery
 from testbed.workloads.workload import Workload
 
 TOPIC = "nexmark"
-_LAST_WINDOWS_S = 20.0
-_VERIFY_WITHIN_S = 300.0
+_LAST_WINDOWS_WAIT_S = 20.0
+_VERIFY_TIMEOUT_S = 300.0
 
 
 def scenario_of(query: NexmarkQuery, *, kafka: bool = False) -> Scenario:
@@ -33,7 +33,7 @@ def scenario_of(query: NexmarkQuery, *, kafka: bool = False) -> Scenario:
 
     An event takes 8 ms on a node of weight 1, so that a replica processes less than 125 per second.
     """
-    operator = TaxiOperator(name=query.name, service_ms_per_row=8.0)
+    operator = LiveOperator(name=query.name, service_ms_per_row=8.0)
     scenario = Scenario(operators=(operator,), cap_rows=300, max_replicas=3, drain_s=120.0)
     # The driver reports the offered rows, as for the other source.
     return replace(scenario, kafka=TopicInput(loop_reads=False), cap_rows=750) if kafka else scenario
@@ -94,7 +94,7 @@ class NexmarkJob:
             "rates": ",".join(f"{rate:.6g}" for rate in self.load.rows_per_s),
         }
 
-    def program(self, operator: TaxiOperator, folder: Path) -> tuple[str, ...]:
+    def program(self, operator: LiveOperator, folder: Path) -> tuple[str, ...]:
         """Return the driver program; the work of an event is divided among its reads."""
         options: dict[str, object] = {
             "folder": folder.resolve(),
@@ -124,7 +124,7 @@ class NexmarkJob:
         """Yield when the first event is due; at the end, wait for the last windows."""
         yield self.start_at_s
         if self.query.closes:
-            time.sleep(_LAST_WINDOWS_S)  # a batch without rows writes them
+            time.sleep(_LAST_WINDOWS_WAIT_S)  # a batch without rows writes them
 
     def check(self) -> None:
         """Raise ClusterError if the producer has failed."""
@@ -147,9 +147,9 @@ class NexmarkJob:
             *("--events", str(events), "--events-per-s", str(self.events_per_s), "--output", "json"),
         )
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=_VERIFY_WITHIN_S, check=False)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=_VERIFY_TIMEOUT_S, check=False)
         except subprocess.TimeoutExpired:
-            raise ClusterError("verify-timeout", timeout_s=_VERIFY_WITHIN_S) from None
+            raise ClusterError("verify-timeout", timeout_s=_VERIFY_TIMEOUT_S) from None
         try:
             comparison: dict[str, int] = json.loads(done.stdout)
         except ValueError:
@@ -198,12 +198,12 @@ class NexmarkDay:
     @property
     def load(self) -> Workload:
         """Events due per second: half a wave."""
-        grows = self.max_rows_per_s - self.min_rows_per_s
+        amplitude = self.max_rows_per_s - self.min_rows_per_s
         return Workload.of_rates(
             self.query.name,
             self.day_s / _STEPS,
             (
-                round(self.min_rows_per_s + grows * math.sin(math.pi * (step + 0.5) / _STEPS), 1)
+                round(self.min_rows_per_s + amplitude * math.sin(math.pi * (step + 0.5) / _STEPS), 1)
                 for step in range(_STEPS)
             ),
         )

@@ -66,7 +66,7 @@ def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def assert_nothing_left(tmp_path: Path) -> None:
-    assert namespaces.existing(NAME) == ()
+    assert namespaces.find_namespaces(NAME) == ()
     assert f"gs-{NAME}" not in subprocess.check_output(("ip", "link"), text=True)
     assert processes.find(str(state.state_directory(NAME))) == ()
     assert not (tmp_path / "state").exists()
@@ -193,7 +193,7 @@ def test_a_killed_relay_is_noticed_and_mended(topology: Topology) -> None:
 def test_an_up_that_was_killed_is_cleaned_up(topology_file: Path) -> None:
     with subprocess.Popen((sys.executable, "-m", "testbed", "up", str(topology_file))) as up:
         deadline = time.monotonic() + 120
-        while not namespaces.existing(NAME):
+        while not namespaces.find_namespaces(NAME):
             assert time.monotonic() < deadline
             time.sleep(0.001)
         up.kill()
@@ -214,7 +214,7 @@ def test_a_subnet_in_use_is_refused_and_nothing_is_built(topology: Topology, top
     assert done.returncode == 1
     assert codes(done.stderr) == ["subnet-in-use"]
     assert f"gs-{NAME}" in done.stderr
-    assert namespaces.existing("realother") == ()
+    assert namespaces.find_namespaces("realother") == ()
 
 
 def test_a_failing_up_leaves_nothing(topology: Topology, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ def test_a_failing_up_leaves_nothing(topology: Topology, monkeypatch: pytest.Mon
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     with refused("relay-failed"):
         lifecycle.up(topology, delays_by=DelayBackend.RELAY_C)
-    assert namespaces.existing(NAME) == ()
+    assert namespaces.find_namespaces(NAME) == ()
 
 
 def test_without_rights_one_line_says_what_is_missing(tmp_path: Path) -> None:
@@ -244,7 +244,7 @@ def test_without_network_rights_a_user_namespace_serves(topology_file: Path) -> 
     if codes(done.stderr) == ["root-required"]:
         pytest.skip("this kernel gives no user namespaces")
     assert done.returncode == 0, done.stderr
-    assert namespaces.existing(NAME) == ()  # it is not in the machine's own network
+    assert namespaces.find_namespaces(NAME) == ()  # it is not in the machine's own network
     check_by_command(before=WITHOUT_NETWORK_RIGHTS)
     assert run_testbed("down", NAME, before=WITHOUT_NETWORK_RIGHTS).returncode == 0
     assert processes.find(str(state.state_root())) == ()  # its holder has gone too

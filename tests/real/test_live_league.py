@@ -1,4 +1,4 @@
-"""A run of a live league on emulated nodes: real Spark, scored, kept, and not played twice."""
+"""A run of a live league on emulated nodes: real Spark, scored, kept, and not run twice."""
 
 import io
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def test_a_run_is_scored_and_kept(three_nodes: Callable[[str, int], str], tmp_pa
     said = io.StringIO()
     progress = ProgressLog(Console(file=said))
 
-    def played() -> tuple[CaseResult, ...]:
+    def run_league() -> tuple[CaseResult, ...]:
         runner = LiveRunner(
             query=league_query(settings.query), scenario=settings.scenario, runs=tmp_path / "runs", progress=progress
         )
@@ -42,7 +42,7 @@ def test_a_run_is_scored_and_kept(three_nodes: Callable[[str, int], str], tmp_pa
             attempts=3,
         )
 
-    (result,) = played()
+    (result,) = run_league()
     assert not result.lost
     metrics = result.metrics
     assert set(METRICS) <= set(metrics)
@@ -52,5 +52,5 @@ def test_a_run_is_scored_and_kept(three_nodes: Callable[[str, int], str], tmp_pa
     assert {path.name for path in record.iterdir()} >= {"batches.jsonl", "decisions.jsonl", "gesscale.yaml"}
     assert not (record / "sink").exists()
     said.truncate(0)
-    assert played() == (result,)
+    assert run_league() == (result,)
     assert said.getvalue() == ""

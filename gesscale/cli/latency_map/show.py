@@ -78,11 +78,11 @@ def show(
 def _draw(survey: "Survey", title: str, nodes: list[str], heat_map: Path | None, picture: Path | None) -> None:
     if heat_map is None and picture is None:
         return
-    from latency_map.pictures import check_target, draw_heat_map, draw_node_link, save
+    from latency_map.pictures import draw_heat_map, draw_node_link, picture_path, save
 
     for target, draw in ((heat_map, draw_heat_map), (picture, draw_node_link)):
         if target is not None:
-            check_target(target)
+            picture_path(target)
             save(draw(survey, title=title, members=nodes), target)
             stderr_console.print(f"{target} written")
 

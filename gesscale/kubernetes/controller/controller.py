@@ -20,10 +20,10 @@ from gesscale.kubernetes.controller.workflow_controller import ControllerContext
 from gesscale.kubernetes.order_store import Documents, OrderWriter
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.placement.watches import Watches
-from gesscale.kubernetes.resource.autoscaler import place_in
+from gesscale.kubernetes.resource.autoscaler import namespaced_name
 from gesscale.kubernetes.resource.order import order_of
 from gesscale.kubernetes.resource.spec_groups import AGENTS_DNS
-from gesscale.kubernetes.resource.translate import GatheredWorkflows, Key, gather
+from gesscale.kubernetes.resource.translate import GroupedWorkflows, Key, group_into_workflows
 from gesscale.plan.change_budget import ChangeBudget
 from gesscale.service.journal import Journal
 from gesscale.service.metrics import ApiFigures, ScalerMetrics
@@ -117,7 +117,7 @@ class Controller:
             steady_s=steady_now_s,
         )
         self._fault_reporter = FaultReporter(reporter.report_fault_of, self._pool)
-        self._gathered: tuple[dict[Key, tuple[str, int]], GatheredWorkflows] = ({}, GatheredWorkflows())
+        self._grouped: tuple[dict[Key, tuple[str, int]], GroupedWorkflows] = ({}, GroupedWorkflows())
         self._moved_at_s = steady_now_s()
 
     @property
@@ -173,27 +173,27 @@ class Controller:
 
     def _advance(self, term: int) -> None:
         """Start the steps that are due."""
-        generations, gathered = self._gather()
-        self._scheduler.advance(gathered.workflows, term)
-        names = {"/".join(key) for key in gathered.workflows}
+        generations, grouped = self._group_workflows()
+        self._scheduler.advance(grouped.workflows, term)
+        names = {"/".join(key) for key in grouped.workflows}
         self.journal.keep_only(names)
         self._budget.keep_only(names)
-        self._fault_reporter.report(gathered.faults, generations, steady_now_s())
+        self._fault_reporter.report(grouped.faults, generations, steady_now_s())
 
-    def _gather(self) -> tuple[dict[Key, tuple[str, int]], GatheredWorkflows]:
+    def _group_workflows(self) -> tuple[dict[Key, tuple[str, int]], GroupedWorkflows]:
         """Return the workflows; formed again only after a spec has changed, since statuses change all the time."""
         documents = self._watches.documents()
         generations: dict[Key, tuple[str, int]] = {}
         for item in documents.values():
             metadata = item["metadata"]
-            generations[place_in(item)] = str(metadata.get("uid", "")), int(metadata.get("generation", 0))
-        if generations != self._gathered[0]:
-            gathered = gather(documents.values())
-            self._gathered = (generations, gathered)
+            generations[namespaced_name(item)] = str(metadata.get("uid", "")), int(metadata.get("generation", 0))
+        if generations != self._grouped[0]:
+            grouped = group_into_workflows(documents.values())
+            self._grouped = (generations, grouped)
             self._reservations.keep_only(
-                (workflow.namespace, name) for workflow in gathered.workflows.values() for name in workflow.resources
+                (workflow.namespace, name) for workflow in grouped.workflows.values() for name in workflow.resources
             )
-        return self._gathered
+        return self._grouped
 
     def _term(self) -> int | None:
         return self._elector.term if self._elector.is_leader() else None

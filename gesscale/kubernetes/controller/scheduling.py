@@ -147,7 +147,7 @@ class WorkflowScheduler:
         scheduled.placed = not unplaced
         index = self._context.snapshot().index
         found = [find_application(resource, index) for resource in unplaced]
-        return any(each.place is not None and not each.executors for each in found)
+        return any(each.endpoint is not None and not each.executors for each in found)
 
     def _start(self, key: Key, scheduled: _ScheduledWorkflow, now_s: float) -> None:
         scheduled.begun_s, scheduled.due_s = now_s, now_s + scheduled.workflow.monitor.period_s

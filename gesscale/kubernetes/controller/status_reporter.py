@@ -122,10 +122,10 @@ class StatusReporter:
 
 
 def _driver(application: Application) -> DriverStatus | None:
-    if application.place is None:
+    if application.endpoint is None:
         return None
     pod = application.driver.name if application.driver is not None else None
-    return DriverStatus(pod=pod, node=application.place.node or None)
+    return DriverStatus(pod=pod, node=application.endpoint.node or None)
 
 
 _LOG = logging.getLogger(__name__)

@@ -135,13 +135,13 @@ class WorkflowController:
         self.last_s = now_s
         cluster = self._cluster
         self._note_addresses(cluster.begin(workflow, now_s))
-        places = {name: found.place for name, found in cluster.applications.items() if found.place is not None}
-        built = workflow.build(places)
+        endpoints = {name: found.endpoint for name, found in cluster.applications.items() if found.endpoint is not None}
+        built = workflow.build(endpoints)
         inputs: list[tuple[ClusterState, Latencies]] = []
         loop = ControlLoop(
             metrics=self._open_metrics(workflow),
             latencies=self._open_latencies(workflow),
-            policy=GuardedPolicy(workflow.policy.build(built)),
+            policy=GuardedPolicy(workflow.policy_settings.build(built)),
             cluster=cluster,
             knowledge=self._store,
             acts=True,
@@ -177,8 +177,8 @@ class WorkflowController:
         self._urls.clear()
         self._hosts.clear()
         for name, application in self._cluster.applications.items():
-            if application.place is not None:
-                self._urls[name] = application.place.metrics_url
+            if application.endpoint is not None:
+                self._urls[name] = application.endpoint.metrics_url
             self._hosts.update({pod.ip: pod.node for pod in application.executors if pod.ip and pod.node})
         self._hosts.update(view.index.nodes_by_address)
 

@@ -10,7 +10,7 @@ from gesscale.kubernetes.placement.nodes import ONE_POD, NodeRecord, Room, parse
 from gesscale.kubernetes.placement.pods import PodRecord
 from gesscale.kubernetes.placement.room import ExecutorNeeds, evaluate_node, room_taken, selects
 from gesscale.kubernetes.resource.autoscaler import AUTOSCALER_LABEL, StreamAutoscaler
-from gesscale.kubernetes.resource.translate import DriverPlace, driver_selector, outside_driver
+from gesscale.kubernetes.resource.translate import DriverEndpoint, driver_selector, external_driver
 from gesscale.ports import Node
 
 _NOTHING = Room()
@@ -100,10 +100,10 @@ class Application:
     #: The driver's pod; None if it is outside the cluster or not found.
     driver: PodRecord | None = None
     #: Node and address of the driver; None if it does not run.
-    place: DriverPlace | None = None
+    endpoint: DriverEndpoint | None = None
     #: Its executors' pods that have not ended, by name, including unscheduled ones.
     executors: tuple[PodRecord, ...] = ()
-    #: Why there is no place; None if there is one.
+    #: Why there is no endpoint; None if there is one.
     problem: Problem | None = None
 
     @property
@@ -114,9 +114,9 @@ class Application:
 
 def find_application(resource: StreamAutoscaler, index: ClusterIndex) -> Application:
     """Find an operator's application among the pods."""
-    outside = outside_driver(resource)
+    outside = external_driver(resource)
     if outside is not None:
-        return Application(place=outside, executors=_executors(resource, index, None))
+        return Application(endpoint=outside, executors=_executors(resource, index, None))
     selector = driver_selector(resource)
     labelled = index.pods_of(resource.namespace, selector.match_labels)
     drivers = [pod for pod in labelled if not pod.ended and not pod.terminating and selects(selector, pod.labels)]
@@ -133,8 +133,8 @@ def find_application(resource: StreamAutoscaler, index: ClusterIndex) -> Applica
         problem = Problem("driver-pod-pending", fields)
         return Application(driver=driver, executors=executors, problem=problem)
     address = f"[{driver.ip}]" if ":" in driver.ip else driver.ip
-    place = DriverPlace(node=driver.node, metrics_url=f"http://{address}:{resource.spec.driver.port}")
-    return Application(driver=driver, place=place, executors=executors)
+    endpoint = DriverEndpoint(node=driver.node, metrics_url=f"http://{address}:{resource.spec.driver.port}")
+    return Application(driver=driver, endpoint=endpoint, executors=executors)
 
 
 def _executors(resource: StreamAutoscaler, index: ClusterIndex, driver: PodRecord | None) -> tuple[PodRecord, ...]:
@@ -153,8 +153,8 @@ def needs_of(resource: StreamAutoscaler, application: Application, nodes: Mappin
     amounts = {"cpu": spec.requests.cpu, "memory": spec.requests.memory}
     configured = room_of({name: parse_quantity(amount) for name, amount in amounts.items() if amount is not None})
     used = {pod.node for pod in application.executors}
-    if application.place is not None:
-        used.add(application.place.node)
+    if application.endpoint is not None:
+        used.add(application.endpoint.node)
     architectures = {nodes[name].architecture for name in used if name in nodes}
     return ExecutorNeeds(
         requests=Room(

@@ -89,7 +89,7 @@ class KubernetesCluster:
                 known=tuple(self.applications),
             )
         resource, application = self.workflow.resources[operator], self.applications[operator]
-        if application.place is None:
+        if application.endpoint is None:
             raise ClusterError("order-without-driver", operator=operator, cause=str(application.problem or ""))
         # Compare with the state of the decision, which leaves out executors that do not become ready.
         present = self.last_state.placements.get(operator, ())
@@ -134,7 +134,7 @@ class KubernetesCluster:
         placements = {
             name: tuple(node for node in application.placement if node not in backed_off[name])
             for name, application in self.applications.items()
-            if application.place is not None
+            if application.endpoint is not None
         }
         return ClusterState(
             nodes=view.index.all_nodes,
@@ -188,7 +188,9 @@ class KubernetesCluster:
     def _ordered(self, operator: str) -> tuple[str, ...]:
         """Return the nodes of the order that the driver applies; none without such an order."""
         order = self.current_orders[operator]
-        applies = self.workflow.resources[operator].spec.mode == "Act" and self.applications[operator].place is not None
+        applies = (
+            self.workflow.resources[operator].spec.mode == "Act" and self.applications[operator].endpoint is not None
+        )
         return order.placement if order is not None and applies else ()
 
 

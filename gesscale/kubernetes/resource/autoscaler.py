@@ -99,11 +99,11 @@ def source_of(document: Mapping[str, Any]) -> str:
     >>> source_of({"metadata": {"name": "clean", "namespace": "taxi"}}), source_of({})
     ('streamautoscaler taxi/clean', 'streamautoscaler default/?')
     """
-    namespace, name = place_in(document)
+    namespace, name = namespaced_name(document)
     return f"{SINGULAR} {key_path((namespace,))}/{key_path((name,))}"
 
 
-def place_in(document: object) -> tuple[str, str]:
+def namespaced_name(document: object) -> tuple[str, str]:
     """Return the namespace and the name of an object, whether it is valid or not."""
     metadata = group_of(document, "metadata")
     return text_of(metadata, "namespace", "default"), text_of(metadata, "name", "?")

@@ -13,7 +13,7 @@ from gesscale.kubernetes.resource.autoscaler import (
     DRIVER_LABELS,
     SINGULAR,
     StreamAutoscaler,
-    place_in,
+    namespaced_name,
     read_autoscaler,
     source_of,
 )
@@ -59,7 +59,7 @@ class ResourceFault:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DriverPlace:
+class DriverEndpoint:
     """Node and address of an operator's Spark driver; empty if unknown."""
 
     #: The node it runs on.
@@ -79,7 +79,7 @@ class ManagedWorkflow:
     resources: Mapping[str, StreamAutoscaler]
 
     @property
-    def policy(self) -> AnalyzeSettings:
+    def policy_settings(self) -> AnalyzeSettings:
         """The policy and its settings."""
         return self._first.spec.policy.settings()
 
@@ -101,7 +101,7 @@ class ManagedWorkflow:
         """Time after which a change that has not settled no longer blocks the next."""
         return self._first.spec.reconfiguration.rescale_timeout_s
 
-    def build(self, drivers: Mapping[str, DriverPlace]) -> Workflow:
+    def build(self, drivers: Mapping[str, DriverEndpoint]) -> Workflow:
         """Return the workflow for the loop."""
         return Workflow(_operator(item, drivers.get(name)) for name, item in self.resources.items())
 
@@ -126,8 +126,8 @@ class ManagedWorkflow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GatheredWorkflows:
-    """All resources: valid workflows, and faults."""
+class GroupedWorkflows:
+    """Resources by workflow: valid workflows, and the faults of the others."""
 
     #: Valid workflows, by namespace and name.
     workflows: Mapping[Key, ManagedWorkflow] = field(default_factory=dict)
@@ -135,15 +135,15 @@ class GatheredWorkflows:
     faults: Mapping[Key, ResourceFault] = field(default_factory=dict)
 
 
-def gather(documents: Iterable[Mapping[str, Any]]) -> GatheredWorkflows:
-    """Form workflows from resources.
+def group_into_workflows(documents: Iterable[Mapping[str, Any]]) -> GroupedWorkflows:
+    """Group resources into workflows.
 
     A workflow with an invalid member is not scaled: the policy needs all operators to find the cause of an overload.
     """
     valid: dict[Key, dict[str, StreamAutoscaler]] = {}
     invalid: dict[Key, dict[str, ResourceFault]] = {}
     for document in documents:
-        namespace, name = place_in(document)
+        namespace, name = namespaced_name(document)
         workflow = text_of(group_of(document, "spec"), "workflow", name)
         read = _read(document)
         if isinstance(read, ResourceFault):
@@ -161,7 +161,7 @@ def gather(documents: Iterable[Mapping[str, Any]]) -> GatheredWorkflows:
         for member in {**members, **found}:
             if found:
                 faults[namespace, member] = found.get(member) or _blocked_by(name, found)
-    return GatheredWorkflows(workflows=workflows, faults=faults)
+    return GroupedWorkflows(workflows=workflows, faults=faults)
 
 
 def driver_selector(resource: StreamAutoscaler) -> LabelSelector:
@@ -171,12 +171,12 @@ def driver_selector(resource: StreamAutoscaler) -> LabelSelector:
     )
 
 
-def outside_driver(resource: StreamAutoscaler) -> DriverPlace | None:
-    """Return the place of a driver outside the cluster; None if the driver is a pod."""
+def external_driver(resource: StreamAutoscaler) -> DriverEndpoint | None:
+    """Return the endpoint of a driver outside the cluster; None if the driver is a pod."""
     driver = resource.spec.driver
     if driver.node is None or driver.metrics_url is None:
         return None
-    return DriverPlace(node=driver.node, metrics_url=driver.metrics_url)
+    return DriverEndpoint(node=driver.node, metrics_url=driver.metrics_url)
 
 
 def _read(document: Mapping[str, Any]) -> StreamAutoscaler | ResourceFault:
@@ -260,13 +260,13 @@ def _blocked_by(workflow: str, found: Mapping[str, ResourceFault]) -> ResourceFa
     return ResourceFault(reason=FaultReason.WORKFLOW_BROKEN, problems=(Problem("workflow-member-invalid", fields),))
 
 
-def _operator(item: StreamAutoscaler, driver: DriverPlace | None) -> Operator:
+def _operator(item: StreamAutoscaler, driver: DriverEndpoint | None) -> Operator:
     spec = item.spec
-    place = driver or outside_driver(item) or DriverPlace()
+    endpoint = driver or external_driver(item) or DriverEndpoint()
     cap = spec.batch_cap
     return Operator(
         name=item.name,
-        driver_node=place.node,
+        driver_node=endpoint.node,
         upstream=spec.upstream,
         min_replicas=spec.min_replicas,
         max_replicas=spec.max_replicas,

@@ -21,18 +21,18 @@ class SearchSpace:
     """Omega of IV-C: all vectors between two bounds."""
 
     #: Pi^t: the fewest replicas of each operator that reach the throughput, at least 1.
-    least: Replicas
+    min_replicas: Replicas
     #: The most replicas of each operator, at least its minimum.
-    most: Replicas
+    max_replicas: Replicas
 
     @property
     def size(self) -> int:
         """Number of configurations."""
-        return math.prod(high - low + 1 for low, high in zip(self.least, self.most, strict=True))
+        return math.prod(high - low + 1 for low, high in zip(self.min_replicas, self.max_replicas, strict=True))
 
     def __contains__(self, replicas: Replicas) -> bool:
         """Return True if a configuration is within the bounds."""
-        limits = zip(self.least, replicas, self.most, strict=True)
+        limits = zip(self.min_replicas, replicas, self.max_replicas, strict=True)
         return all(low <= count <= high for low, count, high in limits)
 
     def scaled(self, configurations: Iterable[Sequence[int]]) -> NDArray[np.float64]:
@@ -41,27 +41,27 @@ class SearchSpace:
         0 is the minimum of each operator and 1 the maximum, on a logarithmic scale: doubling the replicas has the same
         effect on a score from 2 to 4 as from 20 to 40.
         """
-        low, high = np.log(self.least), np.log(self.most)
+        low, high = np.log(self.min_replicas), np.log(self.max_replicas)
         reach = np.where(high > low, high - low, 1.0)
         logs = np.log(np.array(list(configurations), float).reshape(-1, len(low)))
         scaled: NDArray[np.float64] = (logs - low) / reach
         return scaled
 
-    def all(self) -> list[Replicas]:
+    def enumerate_all(self) -> list[Replicas]:
         """Return all configurations, the smallest first."""
-        ranges = (range(low, high + 1) for low, high in zip(self.least, self.most, strict=True))
+        ranges = (range(low, high + 1) for low, high in zip(self.min_replicas, self.max_replicas, strict=True))
         return list(product(*ranges))
 
-    def sampled(self, count: int, rng: np.random.Generator) -> list[Replicas]:
+    def sample(self, count: int, rng: np.random.Generator) -> list[Replicas]:
         """Return random configurations, uniformly distributed."""
-        points = rng.integers(self.least, np.array(self.most) + 1, size=(count, len(self.least)))
+        points = rng.integers(self.min_replicas, np.array(self.max_replicas) + 1, size=(count, len(self.min_replicas)))
         return [tuple(point) for point in points.tolist()]
 
     def neighbours(self, configuration: Replicas) -> list[Replicas]:
         """Return the configurations that differ by one replica of one operator."""
         return [
             (*configuration[:index], replicas, *configuration[index + 1 :])
-            for index, (low, high) in enumerate(zip(self.least, self.most, strict=True))
+            for index, (low, high) in enumerate(zip(self.min_replicas, self.max_replicas, strict=True))
             for replicas in (configuration[index] - 1, configuration[index] + 1)
             if low <= replicas <= high
         ]
@@ -74,15 +74,18 @@ class SearchSpace:
         >>> SearchSpace((1, 2), (6, 6)).bootstrap(3)
         ((2, 2), (4, 4), (6, 6), (6, 2), (1, 6))
         """
-        first, last = max(self.least), max(self.most)
+        first, last = max(self.min_replicas), max(self.max_replicas)
         count = min(uniform, last - first + 1)
         interval = (last - first) / max(1, count - 1)
         levels = (math.floor(first + index * interval + 0.5) for index in range(count))
         evenly = [
-            tuple(min(max(level, low), high) for low, high in zip(self.least, self.most, strict=True))
+            tuple(min(max(level, low), high) for low, high in zip(self.min_replicas, self.max_replicas, strict=True))
             for level in levels
         ]
-        one_hot = [(*self.least[:index], high, *self.least[index + 1 :]) for index, high in enumerate(self.most)]
+        one_hot = [
+            (*self.min_replicas[:index], high, *self.min_replicas[index + 1 :])
+            for index, high in enumerate(self.max_replicas)
+        ]
         return tuple(dict.fromkeys([*evenly, *one_hot]))
 
 
@@ -98,9 +101,9 @@ def benefit(replicas: Sequence[int], least: Sequence[int], latency_s: float, tar
     >>> round(benefit((4, 2, 1, 1, 40), (4, 2, 1, 1, 34), 0.2237, 0.3, 0.8), 3)
     0.994
     """
-    in_time = 1.0 if latency_s <= target_s else target_s / latency_s
-    frugal = fmean(min(1.0, few / have) for few, have in zip(least, replicas, strict=True))
-    return weight * in_time + (1 - weight) * frugal
+    latency_score = 1.0 if latency_s <= target_s else target_s / latency_s
+    resource_score = fmean(min(1.0, few / have) for few, have in zip(least, replicas, strict=True))
+    return weight * latency_score + (1 - weight) * resource_score
 
 
 Values = NDArray[np.float64]
@@ -154,26 +157,28 @@ class GaussianProcess:
         return self.mean + self.scale * mean, self.scale * np.sqrt(variance)
 
 
-def transferred(old: Posterior, old_samples: int, configurations: Values, scores: Values, seed: int) -> Posterior:
+def transfer_posterior(
+    old: Posterior, old_samples: int, configurations: Values, scores: Values, seed: int
+) -> Posterior:
     """Return the posterior at a new rate, from the posterior at another rate and a few samples (Algorithm 2)."""
     residual = GaussianProcess.fitted(configurations, scores - old(configurations)[0], seed)
     share = len(scores) / (len(scores) + old_samples)
 
     def posterior(points: Values) -> tuple[Values, Values]:
         (old_mean, old_deviation), (mean, deviation) = old(points), residual(points)
-        return old_mean + mean, shared_deviation(deviation, old_deviation, share)
+        return old_mean + mean, blend_deviations(deviation, old_deviation, share)
 
     return posterior
 
 
-def shared_deviation(new: Values, old: Values, share: float) -> Values:
+def blend_deviations(new: Values, old: Values, share: float) -> Values:
     """Return the weighted geometric mean of two deviations, with the share of the new one (Algorithm 2, beta).
 
     Examples
     --------
     Three new samples against twelve old ones: beta is 0.2.
 
-    >>> round(float(shared_deviation(np.array(0.1), np.array(0.05), 3 / (3 + 12))), 6)
+    >>> round(float(blend_deviations(np.array(0.1), np.array(0.05), 3 / (3 + 12))), 6)
     0.057435
     """
     deviation: Values = new**share * old ** (1 - share)
@@ -197,13 +202,13 @@ def expected_improvement(mean: Values, deviation: Values, best: float, margin: f
 
 
 #: Maximum number of configurations for an exhaustive search.
-_ENUMERATED = 200_000
+_MAX_ENUMERATED = 200_000
 
-_DRAWN = 4096
-_CLIMBS = 200
+_SAMPLE_SIZE = 4096
+_MAX_CLIMB_STEPS = 200
 
 
-def most_promising(
+def next_trial(
     space: SearchSpace,
     posterior: Posterior,
     measured: Sequence[tuple[Replicas, float]],
@@ -220,16 +225,16 @@ def most_promising(
         gain = expected_improvement(mean, deviation, best, margin)
         return gain if gain.max() > 0 else mean - mean.max()  # no uncertainty left: take the best mean
 
-    if space.size <= _ENUMERATED:
-        candidates = _untried(space.all(), tried)
+    if space.size <= _MAX_ENUMERATED:
+        candidates = _untried(space.enumerate_all(), tried)
         return candidates[int(promise(candidates).argmax())] if candidates else None
     ranked = sorted(measured, key=lambda item: -item[1])[:10]
     near = [other for replicas, _ in ranked for other in space.neighbours(replicas)]
-    candidates = _untried([*near, *space.sampled(_DRAWN, rng)], tried)
+    candidates = _untried([*near, *space.sample(_SAMPLE_SIZE, rng)], tried)
     if not candidates:
         return None
     here = candidates[int(promise(candidates).argmax())]
-    for _ in range(_CLIMBS):
+    for _ in range(_MAX_CLIMB_STEPS):
         around = [here, *_untried(space.neighbours(here), tried)]
         there = around[int(promise(around).argmax())]
         if there == here:

@@ -10,8 +10,8 @@ from testbed.baselines.autrascale.search import (
     Replicas,
     SearchSpace,
     benefit,
-    most_promising,
-    transferred,
+    next_trial,
+    transfer_posterior,
 )
 from testbed.baselines.autrascale.situation import (
     KEPT_UP,
@@ -152,13 +152,13 @@ def next_configuration(memo: AutrascaleMemo, now: AutrascaleContext) -> Replicas
     if nearest is not None and memo.latency_trials < settings.transfer_trials:
         known = (*nearest.samples, *_estimates(nearest, now, space))
         few = space.scaled(sample.replicas for sample in measured), _scores(measured, memo, now)
-        posterior = transferred(_fitted(known, memo, now, space), len(known), *few, now.seed)
+        posterior = transfer_posterior(_fitted(known, memo, now, space), len(known), *few, now.seed)
     else:
         estimates = _estimates(present, now, space)
         if good := [sample for sample in estimates if is_good(sample, memo, now)]:
             return max(good, key=lambda sample: score(sample, memo, now)).replicas
         posterior = _fitted((*present.samples, *estimates), memo, now, space)
-    return most_promising(
+    return next_trial(
         space,
         posterior,
         [(sample.replicas, score(sample, memo, now)) for sample in measured],

@@ -15,7 +15,7 @@ from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.kubernetes.controller.workflow_controller import restored_state
 from gesscale.kubernetes.order_store import OrderKnowledge, order_of
 from gesscale.kubernetes.reporting.report import report_fault
-from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault, gather
+from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault, group_into_workflows
 from gesscale.options import PolicyOptions
 from gesscale.policies import policy_named
 from gesscale.spark.orders import OrderReader
@@ -36,15 +36,15 @@ def _autoscalers(data: bytes, folder: Path) -> None:
     documents = _json(data)
     if not isinstance(documents, list) or not all(isinstance(each, dict) for each in documents):
         raise RefusedError
-    gathered = gather(documents)
-    for steered in gathered.workflows.values():
+    grouped = group_into_workflows(documents)
+    for steered in grouped.workflows.values():
         built = steered.build({})
         steered.directives(built)
-        steered.policy.build(built)
+        steered.policy_settings.build(built)
         _ = steered.monitor, steered.latency_map, steered.rescale_timeout_s
-    for fault in gathered.faults.values():
+    for fault in grouped.faults.values():
         report_fault({}, fault, 1, NOW_S)
-    if not gathered.workflows:
+    if not grouped.workflows:
         raise RefusedError
 
 

@@ -11,14 +11,14 @@ from gesscale.kubernetes.order_store import Documents, OrderWriter
 from gesscale.kubernetes.placement.cluster import KubernetesCluster
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.placement.watches import Watches
-from gesscale.kubernetes.resource.translate import gather
+from gesscale.kubernetes.resource.translate import group_into_workflows
 
 pytestmark = pytest.mark.real
 
 
 class Real(Site):
     def __init__(self, world: World, watches: Watches) -> None:
-        workflow = gather(watches.documents().values()).workflows[world.namespace, "op"]
+        workflow = group_into_workflows(watches.documents().values()).workflows[world.namespace, "op"]
         cluster = KubernetesCluster(
             workflow=workflow,
             snapshot=watches.snapshot,

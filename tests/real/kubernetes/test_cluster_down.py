@@ -40,12 +40,12 @@ def topology(topology_file: Path) -> Topology:
 def assert_nothing_left(topology: Topology) -> None:
     name, directory = topology.name, state.state_directory(topology.name)
     devices = subprocess.check_output(("ip", "link"), text=True)
-    assert namespaces.existing(name) == ()
+    assert namespaces.find_namespaces(name) == ()
     assert outside_device(name) not in devices
     assert namespaces.control_device(name) not in devices
     assert processes.find(str(directory)) == ()
     assert members_of_groups(name) == []
-    assert control_groups.existing(name) == ()
+    assert control_groups.find_groups(name) == ()
     assert str(directory) not in Path("/proc/self/mountinfo").read_text()
     assert not directory.exists()
 

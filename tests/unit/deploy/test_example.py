@@ -5,7 +5,7 @@ import shlex
 import pytest
 import yaml
 
-from gesscale.kubernetes.resource.translate import gather
+from gesscale.kubernetes.resource.translate import group_into_workflows
 from testbed.kubernetes.kubectl import driver_account
 
 OPERATORS = ("clean", "nearest")
@@ -33,7 +33,7 @@ def driver(objects, look, name):
 
 
 def test_the_resources_form_one_valid_workflow(objects):
-    found = gather(each for each in objects if each["kind"] == "StreamAutoscaler")
+    found = group_into_workflows(each for each in objects if each["kind"] == "StreamAutoscaler")
     assert not found.faults
     (workflow,) = found.workflows.values()
     assert sorted(workflow.resources) == list(OPERATORS)

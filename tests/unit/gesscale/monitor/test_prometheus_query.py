@@ -18,7 +18,7 @@ HIDDEN = "words-of-another-page"
 def query(httpserver: HTTPServer, *, timeout_s: float = 60.0) -> tuple[PrometheusSeries, ...]:
     url = httpserver.url_for("/").rstrip("/")
     return query_prometheus(
-        url, "up", "samples", now_s=1000.0, timeout_s=timeout_s, max_bytes=100_000, max_parts=60_000
+        url, "up", "samples", now_s=1000.0, timeout_s=timeout_s, max_bytes=100_000, max_elements=60_000
     )
 
 
@@ -48,7 +48,7 @@ def test_an_endless_response_times_out(httpserver: HTTPServer) -> None:
 def test_a_response_of_too_many_parts_is_rejected(httpserver: HTTPServer) -> None:
     body = "[" + "{}" * 30_000 + "[" * 30_000  # 60,001 opening brackets in 90,001 bytes
     httpserver.expect_request("/api/v1/query").respond_with_data(body)
-    with refused("prometheus-response-oversized", MetricsUnavailableError, max_parts=60_000):
+    with refused("prometheus-response-oversized", MetricsUnavailableError, max_elements=60_000):
         query(httpserver)
 
 

@@ -14,8 +14,8 @@ from testbed.baselines.autrascale.search import (
     SearchSpace,
     benefit,
     expected_improvement,
-    most_promising,
-    transferred,
+    next_trial,
+    transfer_posterior,
 )
 from testbed.baselines.autrascale.steps import target_throughput
 from testbed.baselines.shared.signals import batch_s, longest_path_s
@@ -67,7 +67,7 @@ def test_improvements_are_never_below_0_nor_below_the_sure_gain(mean, deviation,
 
 def scored(space, count=10):
     points = space.bootstrap(6)[:count]
-    return points, np.array([benefit(p, space.least, 1.0, 1.0, 0.8) for p in points])
+    return points, np.array([benefit(p, space.min_replicas, 1.0, 1.0, 0.8) for p in points])
 
 
 def test_a_process_passes_through_its_samples_and_is_unsure_elsewhere():
@@ -82,9 +82,9 @@ def test_a_process_passes_through_its_samples_and_is_unsure_elsewhere():
 def test_another_rate_is_learnt_from_what_its_samples_leave_unexplained():
     # The old rate's scores fall from 1 by 0.05 a replica; at the new rate all are 0.1 lower, seen at two replicas.
     space = SearchSpace((1,), (8,))
-    old = GaussianProcess.fitted(space.scaled(space.all()), 1 - 0.05 * np.arange(8), seed=0)
+    old = GaussianProcess.fitted(space.scaled(space.enumerate_all()), 1 - 0.05 * np.arange(8), seed=0)
     few = [(1,), (5,)]
-    belief = transferred(old, 8, space.scaled(few), np.array([0.9, 0.7]), seed=0)
+    belief = transfer_posterior(old, 8, space.scaled(few), np.array([0.9, 0.7]), seed=0)
     mean, _ = belief(space.scaled([(3,), (8,)]))
     assert mean == pytest.approx([0.8, 0.55], abs=0.02)
 
@@ -104,8 +104,8 @@ def test_what_was_tried_is_not_proposed_again():
     tried = [((1,), 0.9), ((2,), 0.8)]
     process = GaussianProcess.fitted(space.scaled([(1,), (2,)]), np.array([0.9, 0.8]), seed=0)
     rng = np.random.default_rng(0)
-    assert most_promising(space, process, tried, margin=0.01, rng=rng) == (3,)
-    assert most_promising(space, process, [*tried, ((3,), 0.7)], margin=0.01, rng=rng) is None
+    assert next_trial(space, process, tried, margin=0.01, rng=rng) == (3,)
+    assert next_trial(space, process, [*tried, ((3,), 0.7)], margin=0.01, rng=rng) is None
 
 
 def hill(space, top):
@@ -126,7 +126,7 @@ def test_a_large_space_is_climbed_to_its_top(top):
     rng = np.random.default_rng(1)
     start = (41 - top[0], *top[1:]) if top[0] != 41 - top[0] else (1, 1, 1, 1)
     best = float(hill(space, top)(space.scaled([start]))[0][0])
-    found = most_promising(space, hill(space, top), [(start, best)], margin=0.0, rng=rng)
+    found = next_trial(space, hill(space, top), [(start, best)], margin=0.0, rng=rng)
     assert top in (found, start)
 
 

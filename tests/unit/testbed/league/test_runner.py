@@ -27,11 +27,11 @@ class Cluster:
     """Runs a case or breaks it; counts the starts of its nodes."""
 
     def __init__(self, *broken, busy=0):
-        self.broken, self.played, self.ups, self.busy = list(broken), [], 0, busy
+        self.broken, self.runs, self.ups, self.busy = list(broken), [], 0, busy
         self.said, self.loads = io.StringIO(), []
 
     def __call__(self, _experiment, case, **_options):
-        self.played.append((case.policy, case.seed))
+        self.runs.append((case.policy, case.seed))
         self.loads.append(case.workload)
         if self.broken and self.broken[0] == (case.policy, case.seed):
             self.broken.pop(0)
@@ -54,7 +54,7 @@ class Cluster:
 def test_a_broken_run_is_reported_and_repeated(tmp_path):
     cluster = Cluster(("drs", 0))
     results = cluster.play(tmp_path / "live")
-    assert cluster.played == [("ds2", 0), ("drs", 0), ("ds2", 1), ("drs", 1), ("drs", 0)]
+    assert cluster.runs == [("ds2", 0), ("drs", 0), ("ds2", 1), ("drs", 1), ("drs", 0)]
     assert [result.lost for result in results] == [""] * 4
     assert warnings(cluster.said) == ["league-run-failed"]
 
@@ -64,24 +64,24 @@ def test_completed_runs_are_not_repeated(tmp_path):
     assert [result.case.policy for result in results if result.lost] == ["drs"]
     cluster = Cluster()
     assert len(cluster.play(tmp_path / "live")) == 4
-    assert cluster.played == [("drs", 1)]
+    assert cluster.runs == [("drs", 1)]
     again = Cluster()
     again.play(tmp_path / "live")
-    assert (again.played, again.ups) == ([], 0)  # the nodes are not even started
+    assert (again.runs, again.ups) == ([], 0)  # the nodes are not even started
 
 
 def test_a_limited_number_of_runs_by_repetition(tmp_path):
     cluster = Cluster()
     cluster.play(tmp_path / "both", experiment=TWO_LOADS)
-    assert cluster.played == [("ds2", 0), ("drs", 0)] * 2 + [("ds2", 1), ("drs", 1)] * 2
+    assert cluster.runs == [("ds2", 0), ("drs", 0)] * 2 + [("ds2", 1), ("drs", 1)] * 2
     assert cluster.loads == ["steps", "steps", "spikes", "spikes"] * 2
     first, second, rest = Cluster(("drs", 0)), Cluster(), Cluster()
     assert len(first.play(tmp_path / "live", runs=2)) == 2
-    assert first.played == [("ds2", 0), ("drs", 0), ("drs", 0)]  # a broken one takes no other's turn
+    assert first.runs == [("ds2", 0), ("drs", 0), ("drs", 0)]  # a broken one takes no other's turn
     assert len(second.play(tmp_path / "live", runs=1)) == 3
-    assert second.played == [("ds2", 1)]
+    assert second.runs == [("ds2", 1)]
     assert len(rest.play(tmp_path / "live")) == 4
-    assert rest.played == [("drs", 1)]
+    assert rest.runs == [("drs", 1)]
 
 
 def test_nodes_that_cannot_be_used_are_tried_again(tmp_path):

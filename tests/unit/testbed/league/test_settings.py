@@ -8,7 +8,7 @@ from refusals import refused
 from testbed.arena.case import Case
 from testbed.arena.worlds.scenes import world_of
 from testbed.cluster.topology import read_topology
-from testbed.league.settings import LeagueSettings, demand_of, rides_s
+from testbed.league.settings import LeagueSettings, demand_duration_s, demand_of
 from testbed.live.scenario import prepare_settings
 from testbed.workloads.workload import Workload
 
@@ -60,7 +60,7 @@ def test_a_load_becomes_rides_for_its_rows():
     demand = demand_of(load, 3)
     # rows offered by the ends of the steps: 5, 5, 20, 35.5; in rides of three: 1.7, 1.7, 6.7, 11.8, rounded
     assert demand.passengers == (2, 0, 5, 5)
-    assert rides_s(demand) == 4 * 1800
+    assert demand_duration_s(demand) == 4 * 1800
 
 
 def test_nexmark_has_the_same_time_scale_and_its_own_operator(tmp_path):

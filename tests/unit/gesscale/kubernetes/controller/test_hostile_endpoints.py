@@ -16,7 +16,7 @@ from gesscale.kubernetes.controller.scheduling import WorkflowScheduler
 from gesscale.kubernetes.controller.status_reporter import StatusReporter
 from gesscale.kubernetes.controller.targets import AllowedTarget, Targets
 from gesscale.kubernetes.order_store import Documents, OrderWriter
-from gesscale.kubernetes.resource.translate import gather
+from gesscale.kubernetes.resource.translate import group_into_workflows
 from gesscale.service.metrics import ScalerMetrics
 
 HOSTILE = 50
@@ -82,7 +82,7 @@ def test_fifty_endpoints_that_hang_delay_no_other_workflow(black_hole, httpserve
         now_s=time.time,
         steady_s=time.monotonic,
     )
-    workflows = gather(documents).workflows
+    workflows = group_into_workflows(documents).workflows
     assert len(workflows) == HOSTILE + 1
     # A request to an endpoint that hangs times out after 27 s, 0.9 of the timeout.
     steps, give_up_s = 0, time.monotonic() + 25

@@ -12,7 +12,7 @@ from gesscale.kubernetes.controller.scheduling import WorkflowScheduler
 from gesscale.kubernetes.controller.status_reporter import StatusReporter
 from gesscale.kubernetes.order_store import Documents, OrderWriter
 from gesscale.kubernetes.placement.reservations import Reservations
-from gesscale.kubernetes.resource.translate import gather
+from gesscale.kubernetes.resource.translate import group_into_workflows
 from gesscale.service.metrics import ScalerMetrics
 
 SETTLE_S = 60  # bound of a wait, not an expectation
@@ -61,7 +61,7 @@ class Scene:
         self.now_s += after_s
         if watched:
             self.api.catch_up()
-        self.scheduler.advance(gather(self.api.seen.values()).workflows, self.term)
+        self.scheduler.advance(group_into_workflows(self.api.seen.values()).workflows, self.term)
 
     @property
     def ordered(self):

@@ -7,7 +7,7 @@ from kube import EPOCH_S, MIB, FakeApi, FakeCluster, by_hand, context_of, driver
 
 from gesscale.kubernetes.controller.workflow_controller import WorkflowController
 from gesscale.kubernetes.placement.nodes import Room
-from gesscale.kubernetes.resource.translate import gather
+from gesscale.kubernetes.resource.translate import group_into_workflows
 from gesscale.model.decision import OutcomeStatus
 
 NAMES = tuple(f"op-{number:02d}" for number in range(20))
@@ -33,11 +33,11 @@ class Scene:
         self.context = context_of(self.world.snapshot, order_writer_of(self.api))
         self.steered = {
             key: WorkflowController(found, self.context, 1, {}, EPOCH_S)
-            for key, found in gather(self.api.seen.values()).workflows.items()
+            for key, found in group_into_workflows(self.api.seen.values()).workflows.items()
         }
 
     def step(self, after_s=1.0):
-        workflows = gather(self.api.seen.values()).workflows
+        workflows = group_into_workflows(self.api.seen.values()).workflows
         return [
             decision
             for key, steered in self.steered.items()

@@ -20,7 +20,7 @@ def test_executors_are_those_of_the_drivers_application():
     found = find_application(resource(), index_of(driver("a"), pod("e2", "b"), pod("e1", "a"), other_run))
     assert [each.name for each in found.executors] == ["e1", "e2"]
     assert found.placement == ("a", "b")
-    assert (found.place.node, found.place.metrics_url) == ("a", "http://10.244.0.9:9108")
+    assert (found.endpoint.node, found.endpoint.metrics_url) == ("a", "http://10.244.0.9:9108")
 
 
 def test_a_terminating_or_unscheduled_executor_holds_no_node():
@@ -50,7 +50,7 @@ WAITING = {"pod": "op-driver", "phase": "Pending", "cause": "Unschedulable: no r
 )
 def test_without_exactly_one_running_driver_there_is_a_problem(pods, code, fields):
     found = find_application(resource(), index_of(*pods))
-    assert found.place is None
+    assert found.endpoint is None
     assert found.problem.code == code
     assert fields.items() <= found.problem.fields.items()
 
@@ -59,4 +59,4 @@ def test_a_driver_outside_the_cluster_has_executors_by_the_resources_name():
     spec = {"node": "cloud", "metricsUrl": "http://10.0.0.1:9108"}
     foreign = replace(pod("e2", "c"), labels={"spark-role": "executor", "gesscale.dev/autoscaler": "other"})
     found = find_application(resource(driver=spec), index_of(pod("e1", "b"), foreign))
-    assert (found.driver, found.place.node, found.placement) == (None, "cloud", ("b",))
+    assert (found.driver, found.endpoint.node, found.placement) == (None, "cloud", ("b",))

@@ -11,7 +11,7 @@ from gesscale.errors import InputError
 from gesscale.kubernetes.controller.workflow_controller import restored_state
 from gesscale.kubernetes.order_store import order_of
 from gesscale.kubernetes.resource.autoscaler import read_autoscaler
-from gesscale.kubernetes.resource.translate import driver_selector, gather, outside_driver
+from gesscale.kubernetes.resource.translate import driver_selector, external_driver, group_into_workflows
 from gesscale.spark.orders import OrderReader
 from gesscale.spark.session_setup import first_placement
 
@@ -103,16 +103,16 @@ def replaced(path, value, within=RESOURCE):
 
 def steer(documents):
     """Process resources as a controller does before it reads the cluster."""
-    found = gather(documents)
+    found = group_into_workflows(documents)
     for each in found.workflows.values():
         built = each.build({})
         assert (each.monitor.period_s, each.rescale_timeout_s) >= (1.0, 0.001)
         assert each.latency_map.source
         assert each.directives(built).keys() == built.operators.keys()
-        each.policy.build(built)
+        each.policy_settings.build(built)
         for resource in each.resources.values():
             driver_selector(resource)
-            outside_driver(resource)
+            external_driver(resource)
     for fault in found.faults.values():
         assert fault.message.isprintable()
         assert len(fault.message) < 4000

@@ -3,7 +3,13 @@
 import pytest
 
 from gesscale.kubernetes.resource.autoscaler import read_autoscaler
-from gesscale.kubernetes.resource.translate import DriverPlace, FaultReason, driver_selector, gather, outside_driver
+from gesscale.kubernetes.resource.translate import (
+    DriverEndpoint,
+    FaultReason,
+    driver_selector,
+    external_driver,
+    group_into_workflows,
+)
 from gesscale.model.workflow import BatchCap
 from gesscale.plan.directives import Override, Pause
 
@@ -17,7 +23,7 @@ def the_fault(faults, name):
 
 
 def test_resources_of_one_namespace_and_name_form_a_workflow():
-    found = gather(
+    found = group_into_workflows(
         [
             resource("clean", workflow="rides"),
             resource("near", workflow="rides", upstream=["clean"], batchCap={"rows": 500}, minReplicas=2),
@@ -28,7 +34,7 @@ def test_resources_of_one_namespace_and_name_form_a_workflow():
     assert found.faults == {}
     assert list(found.workflows) == [("other", "rides"), ("taxi", "alone"), ("taxi", "rides")]
     rides = found.workflows["taxi", "rides"]
-    workflow = rides.build({"near": DriverPlace(node="edge1", metrics_url="http://10.0.0.1:9108")})
+    workflow = rides.build({"near": DriverEndpoint(node="edge1", metrics_url="http://10.0.0.1:9108")})
     assert workflow.upstream("near") == ("clean",)
     near = workflow.operators["near"]
     assert (near.driver_node, near.min_replicas, near.cap) == ("edge1", 2, BatchCap(rows=500))
@@ -36,7 +42,7 @@ def test_resources_of_one_namespace_and_name_form_a_workflow():
 
 
 def test_modes_pauses_and_overrides_become_directives():
-    found = gather(
+    found = group_into_workflows(
         [
             resource("a", workflow="w", mode="Act", pause={"until": "1970-01-01T00:01:00Z", "reason": "backup"}),
             resource(
@@ -54,7 +60,7 @@ def test_modes_pauses_and_overrides_become_directives():
 
 
 def test_operators_of_a_workflow_must_have_equal_settings():
-    found = gather(
+    found = group_into_workflows(
         [
             resource("clean", workflow="rides", policy={"law": "auto"}),
             resource("near", workflow="rides", monitor={"period": "30s"}),
@@ -70,7 +76,7 @@ def test_operators_of_a_workflow_must_have_equal_settings():
 
 
 def test_an_unknown_upstream_stops_its_workflow():
-    found = gather([resource("near", workflow="w", upstream=["far"]), resource("clean", workflow="w")])
+    found = group_into_workflows([resource("near", workflow="w", upstream=["far"]), resource("clean", workflow="w")])
     assert found.workflows == {}
     assert the_fault(found.faults, "near").reason is FaultReason.UPSTREAM_UNKNOWN
     (problem,) = the_fault(found.faults, "near").problems
@@ -79,7 +85,9 @@ def test_an_unknown_upstream_stops_its_workflow():
 
 
 def test_a_cycle_is_reported():
-    found = gather([resource("a", workflow="w", upstream=["b"]), resource("b", workflow="w", upstream=["a"])])
+    found = group_into_workflows(
+        [resource("a", workflow="w", upstream=["b"]), resource("b", workflow="w", upstream=["a"])]
+    )
     fault = the_fault(found.faults, "a")
     assert fault.reason is FaultReason.WORKFLOW_CYCLIC
     assert "a -> b -> a" in fault.message
@@ -93,7 +101,7 @@ def test_a_cycle_is_reported():
     ],
 )
 def test_an_invalid_resource_stops_its_own_workflow_only(nonsense):
-    found = gather([nonsense, resource("fine", workflow="w"), resource("other")])
+    found = group_into_workflows([nonsense, resource("fine", workflow="w"), resource("other")])
     assert list(found.workflows) == [("taxi", "other")]
     assert the_fault(found.faults, "bad").reason is FaultReason.SPEC_INVALID
     assert the_fault(found.faults, "bad").problems[0].fields["source"] == "streamautoscaler taxi/bad"
@@ -102,7 +110,7 @@ def test_an_invalid_resource_stops_its_own_workflow_only(nonsense):
 
 @pytest.mark.parametrize("nonsense", [{}, {"metadata": 3, "spec": []}, {"spec": {"workflow": {}}}, {"metadata": {}}])
 def test_an_object_without_a_name_stops_no_other(nonsense):
-    found = gather([nonsense, resource("other")])
+    found = group_into_workflows([nonsense, resource("other")])
     assert list(found.workflows) == [("taxi", "other")]
     assert [fault.reason for fault in found.faults.values()] == [FaultReason.SPEC_INVALID]
 
@@ -119,7 +127,7 @@ def test_an_object_without_a_name_stops_no_other(nonsense):
     ],
 )
 def test_invalid_policy_settings_have_their_own_fault(policy, code, place):
-    found = gather([resource("near", workflow="w", policy=policy), resource("far", workflow="w")])
+    found = group_into_workflows([resource("near", workflow="w", policy=policy), resource("far", workflow="w")])
     assert found.workflows == {}
     fault = the_fault(found.faults, "near")
     assert fault.reason is FaultReason.SETTINGS_INVALID
@@ -132,7 +140,7 @@ def test_invalid_policy_settings_have_their_own_fault(policy, code, place):
 
 def test_the_settings_of_a_policy_are_those_of_a_settings_file():
     policy = {"name": "daedalus", "seed": 7, "settings": {"cooldown": "3m", "max_step_up": 2}}
-    found = gather([resource("near", policy=policy)]).workflows["taxi", "near"].policy
+    found = group_into_workflows([resource("near", policy=policy)]).workflows["taxi", "near"].policy_settings
     assert (found.policy, found.seed) == ("daedalus", 7)
     assert (found.daedalus.cooldown_s, found.daedalus.max_step_up) == (180.0, 2)
 
@@ -147,16 +155,16 @@ def test_a_driver_pod_is_found_by_the_name_of_its_resource():
 
 
 def test_the_place_of_a_driver_outside_the_cluster():
-    place = DriverPlace(node="edge1", metrics_url="http://10.0.0.1:9108")
+    place = DriverEndpoint(node="edge1", metrics_url="http://10.0.0.1:9108")
     outside = resource("near", driver={"node": "edge1", "metricsUrl": "http://10.0.0.1:9108"})
-    assert outside_driver(read_autoscaler(outside)) == place
-    assert outside_driver(read_autoscaler(resource("near"))) is None
-    workflow = gather([outside]).workflows["taxi", "near"].build({})
+    assert external_driver(read_autoscaler(outside)) == place
+    assert external_driver(read_autoscaler(resource("near"))) is None
+    workflow = group_into_workflows([outside]).workflows["taxi", "near"].build({})
     assert workflow.operators["near"].driver_node == "edge1"
 
 
 def test_the_prometheus_of_the_map_is_by_default_the_monitors():
     spec = {"latencyMap": {"source": "Prometheus"}, "monitor": {"prometheusUrl": "http://p:9090"}}
-    found = gather([resource("near", **spec)]).workflows["taxi", "near"]
+    found = group_into_workflows([resource("near", **spec)]).workflows["taxi", "near"]
     assert found.latency_map.prometheus_url == "http://p:9090"
-    assert (found.rescale_timeout_s, found.policy.policy, found.monitor.period_s) == (300.0, "gesscale2", 60.0)
+    assert (found.rescale_timeout_s, found.policy_settings.policy, found.monitor.period_s) == (300.0, "gesscale2", 60.0)
