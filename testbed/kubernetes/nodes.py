@@ -60,14 +60,8 @@ def start_node(topology: Topology, name: str, *, program: Path, tools: Tools, fi
     )
     (directory / "kubelet.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
     own = ("unshare", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc", "--")
-    command = (
-        *own,
-        "sh",
-        "-ec",
-        (CONFIG / "node.sh").read_text(),
-        "node",
-        *_arguments(topology, name, program, tools, files),
-    )
+    arguments = _arguments(topology, name, program, tools, files)
+    command = (*own, "sh", "-ec", (CONFIG / "node.sh").read_text(), "node", *arguments)
     processes.start(
         inside(topology.name, name, command),
         Mark(cluster=str(state_directory(topology.name)), role=Role.NODE, node=name),

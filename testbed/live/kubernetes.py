@@ -143,7 +143,8 @@ class KubernetesApplication:
         """
         _, module, *words = program
         file = self.folder / "driver.py"
-        file.write_text(driver_file(module))
+        # like `python -m MODULE`, as spark-submit only accepts files
+        file.write_text(f'import runpy\n\nrunpy.run_module({module!r}, run_name="__main__", alter_sys=True)\n')
         home = str(spark_home())
         options = [word for pair in {**self._settings(), **settings}.items() for word in ("--conf", "=".join(pair))]
         where = ("--master", f"k8s://{self.cluster.api.url}", "--deploy-mode", "cluster")
@@ -197,8 +198,3 @@ def controller_command(kubeconfig: Path) -> tuple[str, ...]:
         *(str(Path(sys.executable).with_name("gesscale")), "run", "--kubernetes"),
         *("--kubeconfig", str(kubeconfig), "--namespace", SPACE, "--listen", "127.0.0.1:0"),
     )
-
-
-def driver_file(module: str) -> str:
-    """Return a file that runs a module like ``python -m MODULE``, as spark-submit only accepts files."""
-    return f'import runpy\n\nrunpy.run_module({module!r}, run_name="__main__", alter_sys=True)\n'
