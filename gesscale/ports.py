@@ -38,9 +38,9 @@ class Node:
     address: str = ""
     #: Capacity relative to a node of weight 1.
     weight: float = 1.0
-    #: Why it cannot take a replica now, in a sentence; empty if it can.
+    #: Reason why it cannot take a replica now, as a sentence; empty if it can.
     problem: str = ""
-    #: The same in a word, one of `NODE_PROBLEMS`. It has no meaning without a problem.
+    #: The reason in one word, one of `NODE_PROBLEMS`; has no meaning without a problem.
     reason: Reason = Reason.NOT_READY
 
     def __post_init__(self) -> None:
@@ -57,14 +57,14 @@ class ClusterState:
     placements: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     #: Operators that wait for their first replicas to be placed.
     unplaced: frozenset[str] = frozenset()
-    #: By operator, the nodes on which the cluster is starting an ordered replica.
+    #: Nodes on which the cluster is starting an ordered replica, by operator.
     starting: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    #: By operator, the nodes that cannot take its replicas because of its node pool, image or requests.
+    #: Nodes that cannot take replicas of an operator because of its node pool, image or requests, by operator.
     ineligible: Mapping[str, Mapping[str, Node]] = field(default_factory=dict)
     #: How many more replicas a node can take of all operators together; a node that is absent can take one of
     #: each.
     room: Mapping[str, int] = field(default_factory=dict)
-    #: Why the cluster could not be read; empty if it was read.
+    #: Reason why the cluster could not be read; empty if it was read.
     problem: str = ""
 
     def for_operator(self, operator: str) -> "ClusterState":
@@ -125,7 +125,7 @@ class Knowledge:
     orders: Mapping[str, tuple[Order, ...]] = field(default_factory=dict)
     #: The latency map of this step.
     latencies: Latencies = field(default_factory=Latencies)
-    #: By operator, the last memo of the policy (`gesscale.model.decision.Analysis.memo`).
+    #: Last memo of the policy by operator (`gesscale.model.decision.Analysis.memo`).
     memos: Mapping[str, str] = field(default_factory=dict)
     #: Operators whose newest order is in the future because the clock was set back; `orders` has only older
     #: ones, which are no longer in force.

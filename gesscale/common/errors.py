@@ -29,7 +29,7 @@ class CatalogueEntry:
     message: str
     #: When it occurs.
     meaning: str
-    #: What to do about it.
+    #: The remedy.
     action: str
 
 

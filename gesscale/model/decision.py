@@ -62,7 +62,7 @@ class Reason(StrEnum):
     NOT_SELECTED = "NotSelected"
 
 
-#: Why a plan is advice only in any mode.
+#: Reason of a plan that is advice only, in any mode.
 FIXED_SLOTS = "the query runs in Real-Time Mode: its tasks hold their slots until a long batch ends"
 
 
@@ -312,7 +312,7 @@ class MapStatus:
 
     #: Seconds since it was measured; None if unknown.
     age_s: Bounded | None = None
-    #: Why it must not remove a replica; empty if it is fresh.
+    #: Reason why no replica may be removed; empty if the map is fresh.
     stale: str = ""
     #: Error of the last refresh; empty if it succeeded.
     problem: str = ""

@@ -115,7 +115,7 @@ class OperatorReading:
     trigger_s: Annotated[float, Field(ge=MIN_DURATION_S, le=MAX_DURATION_S)] | None = None
     #: Whether its tasks hold their slots for a long batch (Real-Time Mode); then its replicas are never changed.
     fixed_slots: bool = False
-    #: Why the newest batch was rejected; empty if it was not. The figures are then older, and no replica may be
+    #: Reason why the newest batch was rejected; empty if it was not. The figures are then older, and no replica may be
     #: removed because of them.
     problem: str = ""
 

@@ -28,7 +28,7 @@ class ScreenedBatches(NamedTuple):
     batches: tuple[Batch, ...]
     #: One for each rejected batch, each ignored figure and each gap in the batch numbers.
     problems: tuple[Problem, ...] = ()
-    #: Why the newest batch was rejected; None if it was not.
+    #: Problem of the newest batch if it was rejected; None if it was not.
     newest_problem: Problem | None = None
 
 

@@ -61,7 +61,7 @@ class CachedLatencies(ABC):
 
     #: Age from which a map is stale; None for never. A map of unknown age is not stale.
     max_age_s: float | None = None
-    #: What to do if the two directions of a pair differ; see `latency_map.Survey.rule`.
+    #: Treatment of a pair whose two directions differ; see `latency_map.Survey.rule`.
     asymmetry: Asymmetry | None = None
     #: Time between two refreshes; 0 to refresh on every call.
     refresh_s: float = 0.0

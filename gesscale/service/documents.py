@@ -26,7 +26,7 @@ ONLY_WORKFLOW = "workflow"
 #: An operator is lagging if at least this share of its recent batches was saturated.
 LAGGING_SHARE = 0.5
 
-#: It is busy if batches took at least this share of the window.
+#: An operator is busy if batches took at least this share of the window.
 BUSY_SHARE = 0.7
 
 #: Maximum number of nodes whose delays the page receives; nodes in use come first.

@@ -74,7 +74,7 @@ class News(NamedTuple):
 
     #: Number of the newest step, for the next request.
     number: int
-    #: By workflow, the new points, each as JSON.
+    #: The new points by workflow, each as JSON.
     points: Mapping[str, list[str]]
 
 

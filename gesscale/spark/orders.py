@@ -93,7 +93,7 @@ class OrderWatch:
         self._stopping = threading.Event()
         self.failures = 0
         self.problem: Problem | None = None
-        """Why orders cannot be read now; None if they can."""
+        """Reason why orders cannot be read now; None if they can."""
         self._logged = ""
         self._wait_s = _MIN_WAIT_S
         self._thread = threading.Thread(target=self._run, name="gesscale-orders", daemon=True)

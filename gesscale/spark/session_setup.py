@@ -52,7 +52,7 @@ class FirstPlacement:
 
     #: The allowed nodes.
     placement: PodPlacement = field(default_factory=PodPlacement)
-    #: How many; None to keep the user's setting.
+    #: Number of executors; None to keep the user's setting.
     executors: int | None = None
 
 

@@ -185,7 +185,7 @@ class Source:
     label: str
     #: Converts its offsets to rows; None to use the table `KINDS`.
     offset_rows: OffsetRows | None
-    #: Why its rows are unknown; None if they are known.
+    #: Reason why its rows are unknown; None if they are known.
     problem: Problem | None = None
     _is_confirmed: bool = False
     _contradiction: Problem | None = None

@@ -194,7 +194,7 @@ class PairSummary:
     replies: int
     timeouts: int
     unreachable: int
-    #: Why the last probe that could not be sent or delivered failed; None if there was none.
+    #: Reason of the last probe that could not be sent or delivered; None if there was none.
     problem: Problem | None
 
     @property

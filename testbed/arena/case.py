@@ -44,9 +44,9 @@ class CaseResult:
     """Metrics of one case, or the reason why its run was lost."""
 
     case: Case
-    #: Why the run has no metrics: the policy raised, returned invalid output or ran out of time; empty otherwise.
+    #: Reason why the run has no metrics: the policy raised, returned invalid output or timed out; empty otherwise.
     lost: str = ""
-    #: The same as a code of the error catalogue, such as ``policy-raised``.
+    #: The reason as a code of the error catalogue, such as ``policy-raised``.
     lost_code: str = ""
     #: By the names of `METRICS`; None if unknown. Empty for a lost run.
     metrics: Mapping[str, float | Exact | bool | None] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from gesscale.extras import how_to_install
 from gesscale.spark.warm_up import JAR, JARS_SETTING, warm_up_settings
 from testbed.cluster.commands import run
 
-#: What the Python workers of the test bed's programs need, in addition to pandas and PyArrow.
+#: Modules that the Python workers of the test bed's programs need, in addition to pandas and PyArrow.
 WORKERS_IMPORT = ("testbed.pipeline.operator", "testbed.pipeline.replay", "testbed.nexmark.source")
 EXECUTOR_CLASS = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 EXECUTOR_MEMORY_MB = 512

@@ -56,7 +56,7 @@ class LeaseLock:
     connection: Connection
     namespace: str
     name: str = LEASE_NAME
-    #: Of each request; a renewal that takes longer has failed.
+    #: Timeout of each request; a renewal that takes longer has failed.
     timeout_s: float = 3.0
 
     def read(self) -> Object | None:

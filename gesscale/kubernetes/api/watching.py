@@ -79,9 +79,9 @@ class View(Generic[T]):
     objects: Mapping[str, T]
     #: False until all of them were listed once; before that an empty view has no meaning.
     listed: bool = False
-    #: Since when changes may have been missed; None while the view is current.
+    #: Time since which changes may have been missed; None while the view is current.
     stale_since_s: float | None = None
-    #: Why; None while the view is current.
+    #: The reason; None while the view is current.
     problem: Problem | None = None
 
     @property

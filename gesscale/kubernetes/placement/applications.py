@@ -103,7 +103,7 @@ class Application:
     endpoint: DriverEndpoint | None = None
     #: Its executors' pods that have not ended, by name, including unscheduled ones.
     executors: tuple[PodRecord, ...] = ()
-    #: Why there is no endpoint; None if there is one.
+    #: Reason why there is no endpoint; None if there is one.
     problem: Problem | None = None
 
     @property

@@ -34,7 +34,7 @@ class KubernetesCluster:
     term: int
     #: When the step began, seconds since the epoch.
     at_s: float
-    #: By operator, the nodes on which its executors failed to start.
+    #: Nodes on which executors failed to start, by operator.
     node_backoff: dict[str, NodeBackoff] = field(default_factory=dict)
     #: By operator, its application and its order in force at the last refresh (applications, current_orders).
     applications: Mapping[str, Application] = field(default_factory=dict)

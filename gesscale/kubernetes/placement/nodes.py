@@ -155,7 +155,7 @@ class NodeRecord:
     architecture: str = ""
     #: Allocatable to pods; None while the kubelet has not reported it.
     room: Room | None = None
-    #: Why it is not ready; empty if it is.
+    #: Reason why it is not ready; empty if it is.
     unready: str = ""
     #: Whether it is cordoned.
     cordoned: bool = False

@@ -53,7 +53,7 @@ class PodRecord:
     order: str = ""
     #: Its tolerations.
     tolerations: tuple[Toleration, ...] = ()
-    #: Why it does not run, as reported by the scheduler or the kubelet; empty if it runs.
+    #: Reason why it does not run, as reported by the scheduler or the kubelet; empty if it runs.
     problem: str = ""
 
     @property

@@ -27,7 +27,7 @@ class CacheStatus:
     listed: bool
     #: For how long changes may have been missed; None while the view is current.
     stale_s: float | None = None
-    #: Why; None while the view is current.
+    #: The reason; None while the view is current.
     problem: Problem | None = None
 
     @property

@@ -41,7 +41,7 @@ class MetricComparison:
     #: Share of the common seeds in which the policy was better; a tie is half a win. A run that was lost or lacks the
     #: metric is worse than any that has it. None if no seed has the metric.
     wins: float | None
-    #: Why a part is missing; empty if complete.
+    #: Reason why a part is missing; empty if complete.
     note: str = ""
 
 
