@@ -22,7 +22,7 @@ from gesscale.policies import policy_names
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment, read_experiment
 from testbed.arena.runner import run_case
-from testbed.arena.runs.running import run_locally
+from testbed.arena.runs.case_runner import run_locally
 
 POLICIES = tuple(policy_names())
 HOURS = 48

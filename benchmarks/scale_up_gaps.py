@@ -31,7 +31,7 @@ from testbed.cluster import processes
 from testbed.cluster.processes import Role
 from testbed.cluster.spark import LocalSpark, open_spark
 from testbed.demo.taxi import prepare_rides
-from testbed.live.running import module_command
+from testbed.live.job_runner import module_command
 from testbed.live.scenario import DEMO
 from testbed.pipeline.rides import bundled_demand
 

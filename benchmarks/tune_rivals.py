@@ -25,8 +25,8 @@ from testbed.arena.experiments.experiment import Experiment, read_experiment
 from testbed.arena.names import PRICES
 from testbed.arena.policies.catalogue import IDEAL
 from testbed.arena.runner import check_experiment, run_case
+from testbed.arena.runs.case_runner import run_locally
 from testbed.arena.runs.results import open_results
-from testbed.arena.runs.running import run_locally
 
 FIRST_SEED = 100
 """The league scores the seeds 0 to 29."""

@@ -2,7 +2,7 @@
 
 import typer
 
-from gesscale.cli.ending import RootGroup, run
+from gesscale.cli.process_exit import RootGroup, run
 from testbed.chaos.command import chaos
 from testbed.cluster import cli as cluster
 from testbed.demo.commands import workflow

@@ -42,7 +42,7 @@ def _gesscale() -> Callable[[], None]:
 @pytest.fixture
 def gesscale(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
     """Run a command line in this process; give its exit code, stdout and stderr."""
-    from gesscale.cli.ending import run
+    from gesscale.cli.process_exit import run
 
     def command(*words: object) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["gesscale", *map(str, words)])

@@ -10,7 +10,7 @@ from gesscale.common.errors import Problem
 from gesscale.common.http_client import HttpClient
 from gesscale.kubernetes.api.errors import ApiError, Call, error_of_response
 from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS
-from gesscale.kubernetes.api.watching import View
+from gesscale.kubernetes.api.watch_cache import View
 from gesscale.kubernetes.controller.latencies import LatencyMaps
 from gesscale.kubernetes.controller.targets import Targets
 from gesscale.kubernetes.controller.workflow_controller import ControllerContext

@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from gesscale.cli import config, explain, explain_error, latency_map, model, policies, replay, run
-from gesscale.cli.ending import RootGroup
-from gesscale.cli.ending import run as run_command_line
 from gesscale.cli.output import set_quiet
+from gesscale.cli.process_exit import RootGroup
+from gesscale.cli.process_exit import run as run_command_line
 
 app = typer.Typer(
     name="gesscale",

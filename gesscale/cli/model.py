@@ -61,16 +61,16 @@ def fit(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Fit a law and print its error on the readings."""
-    from gesscale.cli import fitting
+    from gesscale.cli import model_readings
     from perfmodel import fit_errors, law_named
 
-    used, held_out, notes = fitting.read_readings(file, law.value, where or [], holdout or [])
-    with fitting.naming_the_file(file):
+    used, held_out, notes = model_readings.read_readings(file, law.value, where or [], holdout or [])
+    with model_readings.naming_the_file(file):
         model = law_named(law.value).fit(used)
         errors = fit_errors(model, used)
         apart = fit_errors(model, held_out) if held_out else None
     warnings = (*notes, *model.warnings)
-    emit(fitting.document(model, errors, apart, warnings), output, fitting.tables(model, errors, apart))
+    emit(model_readings.document(model, errors, apart, warnings), output, model_readings.tables(model, errors, apart))
     if output is Output.TABLE:
         warn(warnings)
 
@@ -88,14 +88,14 @@ def predict(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Fit a law and predict the maximum sustainable throughput, rows/s."""
-    from gesscale.cli import fitting
+    from gesscale.cli import model_readings
     from perfmodel import Conditions, law_named
 
-    used, _, notes = fitting.read_readings(file, law.value, where or [], [])
+    used, _, notes = model_readings.read_readings(file, law.value, where or [], [])
     if notes and batch_rows is not None:
         raise InputError("batch-rows-not-predictable", source=file)
-    full_batch = fitting.NOMINAL_CAP_ROWS if notes else batch_rows
-    with fitting.naming_the_file(file):
+    full_batch = model_readings.NOMINAL_CAP_ROWS if notes else batch_rows
+    with model_readings.naming_the_file(file):
         model = law_named(law.value).fit(used)
         estimate = model.predict(
             Conditions(replicas=replicas, nd_max_ms=nd_max_ms, batch_rows=full_batch, weight=weight)

@@ -30,19 +30,19 @@ def replay(
     The record follows the policy that ran live. So each decision responds to the recorded situation; its consequences
     are not simulated.
     """
-    from gesscale.cli import replaying
+    from gesscale.cli import replay_report
     from gesscale.replay import compare_decisions
 
-    settings = replaying.settings_of(record, config, overrides_of(set_, policy))
+    settings = replay_report.settings_of(record, config, overrides_of(set_, policy))
     name = settings.analyze.policy
-    recording, replayed = replaying.replay_record(record, settings)
+    recording, replayed = replay_report.replay_record(record, settings)
     found = compare_decisions(replayed)
     if output is not Output.TABLE:
-        emit(replaying.document(record, name, recording, replayed, found), output)
+        emit(replay_report.document(record, name, recording, replayed, found), output)
         return
-    shown = [each for each in replayed if everything or replaying.is_notable(each)]
-    emit(None, output, replaying.tables(name, shown, len(replayed), found))
-    replaying.print_notes(recording, found, everything=everything)
+    shown = [each for each in replayed if everything or replay_report.is_notable(each)]
+    emit(None, output, replay_report.tables(name, shown, len(replayed), found))
+    replay_report.print_notes(recording, found, everything=everything)
 
 
 @app.command(epilog="Example: gesscale page reports/demo --to demo.html")

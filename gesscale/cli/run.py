@@ -96,7 +96,7 @@ def run(
         raise InputError("usage-option-required", command="run", expected=expected)
     if config is None:
         raise InputError("usage-option-required", command="run", expected="--config FILE or --kubernetes")
-    from gesscale.cli.stepping import run_loop
+    from gesscale.cli.control_loop import run_loop
     from gesscale.settings import load_settings
 
     settings = load_settings(config, overrides_of(set_, policy))
@@ -112,7 +112,7 @@ def once(
 
     Exit 1: no operator could be read, or a change failed. Exit 3: more replicas are needed but not feasible.
     """
-    from gesscale.cli.stepping import step
+    from gesscale.cli.control_loop import step
     from gesscale.settings import load_settings
 
     step(load_settings(config, overrides_of(set_, policy)), output, advise_only=False)
@@ -126,7 +126,7 @@ def recommend(
 
     Exit 1: no operator could be read. Exit 3: more replicas are needed but not feasible.
     """
-    from gesscale.cli.stepping import step
+    from gesscale.cli.control_loop import step
     from gesscale.settings import load_settings
 
     step(load_settings(config, overrides_of(set_, policy)), output, advise_only=True)

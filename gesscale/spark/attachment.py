@@ -17,9 +17,9 @@ from gesscale.spark.executors import ExecutorWatch, JobWatch
 from gesscale.spark.metrics import operator_metrics
 from gesscale.spark.operator_state import OperatorState
 from gesscale.spark.orders import OrderFollower, follow_orders
+from gesscale.spark.query_restart import RestartableQuery, StartQuery
 from gesscale.spark.reconcile_actions import LiveExecutor
 from gesscale.spark.records import ATTACH, QuerySettings
-from gesscale.spark.restarting import RestartableQuery, StartQuery
 from gesscale.spark.scheduler import SparkJobs, live_executors
 from gesscale.spark.sources import OffsetRows
 from gesscale.spark.triggers import trigger_of

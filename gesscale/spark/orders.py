@@ -19,8 +19,8 @@ from gesscale.spark.executors import ExecutorWatch
 from gesscale.spark.kubernetes_api import ApiServer, connect
 from gesscale.spark.operator_state import OperatorState
 from gesscale.spark.pod_template import PodPlacement, executor_template
+from gesscale.spark.query_restart import RestartableQuery
 from gesscale.spark.reconciler import Reconciler
-from gesscale.spark.restarting import RestartableQuery
 from gesscale.spark.scheduler import TEMPLATE_SETTING, Scheduler
 from gesscale.spark.session_setup import (
     AUTOSCALER,

@@ -9,8 +9,8 @@ from gesscale.common.errors import Problem
 from gesscale.common.logs import log_problem
 from gesscale.spark.executors import ExecutorWatch
 from gesscale.spark.pod_template import PodPlacement
+from gesscale.spark.query_restart import RestartableQuery
 from gesscale.spark.reconcile_actions import Actions, ExecutorPod, reconcile
-from gesscale.spark.restarting import RestartableQuery
 from gesscale.spark.scheduler import Scheduler
 from gesscale.wire import OrderDocument, Strategy
 

@@ -24,8 +24,8 @@ from testbed.cluster.spark import LocalSpark, open_spark
 from testbed.cluster.spark_command import NETWORK_TIMEOUT_S
 from testbed.cluster.state import STATE_ROOT
 from testbed.cluster.topology import Topology
+from testbed.live.job_runner import DRIVER_S, await_query
 from testbed.live.kafka import KafkaFeed
-from testbed.live.running import DRIVER_S, await_query
 from testbed.pipeline.kafka_broker import KafkaBroker
 
 SLOWER = 10

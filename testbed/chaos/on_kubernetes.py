@@ -20,8 +20,8 @@ from testbed.chaos.settings import ChaosSettings
 from testbed.cluster import processes
 from testbed.cluster.processes import Role
 from testbed.kubernetes.cluster import KubernetesTestBed
+from testbed.live.job_runner import await_metrics
 from testbed.live.kubernetes import SPACE, KubernetesApplication, controller_command
-from testbed.live.running import await_metrics
 
 _ENDED_S = 45.0
 _PROXY_FAULTS = {

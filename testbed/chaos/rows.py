@@ -16,8 +16,8 @@ from gesscale.errors import InputError
 from testbed.chaos.settings import PARTITIONS, RIDES, ChaosSettings
 from testbed.cluster.topology import Topology
 from testbed.demo.taxi import TaxiJob
+from testbed.live.job_runner import LiveJob
 from testbed.live.kafka import KafkaFeed, kafka_feed
-from testbed.live.running import LiveJob
 from testbed.live.scenario import TopicInput
 from testbed.nexmark.day import TOPIC, NexmarkJob
 from testbed.nexmark.events import BEGINS_S, BID, events

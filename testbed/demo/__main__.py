@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from gesscale.cli.ending import end_as_ctrl_c_does
-from gesscale.cli.ending import run as run_cli
+from gesscale.cli.process_exit import end_as_ctrl_c_does
+from gesscale.cli.process_exit import run as run_cli
 from testbed.cluster import privilege
 from testbed.demo.commands import VERBOSE_HELP
 from testbed.demo.runner import run_demo

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from gesscale.cli.ending import end_as_ctrl_c_does
 from gesscale.cli.output import console
+from gesscale.cli.process_exit import end_as_ctrl_c_does
 from gesscale.errors import InputError
 
 VERBOSE_HELP = "Print every step of the loop, with all figures."

@@ -8,9 +8,9 @@ from rich.console import Console
 
 from gesscale.service.recorded import write_page
 from testbed.demo.taxi import prepare_rides, run_taxi_day
+from testbed.live.job_runner import Setup
 from testbed.live.nodes import ProgressLog, verify_delays
 from testbed.live.report import check_both_directions, check_nodes, check_rows, picks_nodes_at_random, write_report
-from testbed.live.running import Setup
 from testbed.live.scenario import Scenario
 from testbed.pipeline.rides import bundled_demand
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from gesscale.common.errors import Problem
 from gesscale.common.shell import command_line
 from testbed.cluster.commands import run
+from testbed.live.job_runner import Setup, module_command, run_job
 from testbed.live.kafka import KafkaFeed, kafka_feed
 from testbed.live.record import DayResult
-from testbed.live.running import Setup, module_command, run_job
 from testbed.live.scenario import LiveOperator, Scenario
 from testbed.pipeline.kafka_topic import broken_rows, verify_topic
 from testbed.pipeline.replay import open_rides
@@ -89,7 +89,7 @@ def _run(*words: str, limit_s: float) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaxiJob:
-    """Operators of the taxi stream and their rides; a `testbed.live.running.LiveJob`.
+    """Operators of the taxi stream and their rides; a `testbed.live.job_runner.LiveJob`.
 
     Attributes
     ----------

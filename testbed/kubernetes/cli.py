@@ -56,7 +56,7 @@ def demo(
     """
     import shutil
 
-    from gesscale.cli.ending import end_as_ctrl_c_does
+    from gesscale.cli.process_exit import end_as_ctrl_c_does
     from testbed.demo.on_kubernetes import run_demo
     from testbed.live.scenario import KUBE3
 

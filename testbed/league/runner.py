@@ -18,8 +18,8 @@ from gesscale.errors import ClusterError, InputError
 from testbed.arena.case import Case, CaseResult, case_name
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.runner import check_experiment, run_case
+from testbed.arena.runs.case_runner import CaseRunner, run_locally
 from testbed.arena.runs.results import ResultsFolder, open_results, read_results
-from testbed.arena.runs.running import CaseRunner, run_locally
 from testbed.arena.worlds.scenes import world_of
 from testbed.cluster import lifecycle
 from testbed.cluster.state import state_directory
@@ -27,9 +27,9 @@ from testbed.cluster.topology import Topology, read_topology
 from testbed.league.report import LeagueReport
 from testbed.league.scoring import result_of_run
 from testbed.league.settings import LeagueQuery, LeagueSettings, league_query
+from testbed.live.job_runner import Setup
 from testbed.live.nodes import ProgressLog, edge_nodes, verify_delays
 from testbed.live.record import write_records
-from testbed.live.running import Setup
 from testbed.live.scenario import Scenario
 from testbed.results_folder import claim_results_folder
 
@@ -38,7 +38,7 @@ LIVE, SIMULATED, RUNS = "live", "simulated", "runs"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveRunner:
-    """Runs cases on nodes that are up, one after the other; a `testbed.arena.runs.running.CaseRunner`.
+    """Runs cases on nodes that are up, one after the other; a `testbed.arena.runs.case_runner.CaseRunner`.
 
     Each run has a new driver, checkpoint, knowledge and scratch folders: no state is carried over.
 

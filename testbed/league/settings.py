@@ -14,7 +14,7 @@ from testbed.arena.experiments.experiment import Experiment, experiment_of
 from testbed.arena.names import UNRANKED
 from testbed.demo.taxi import prepare_rides, run_taxi_day
 from testbed.league.scoring import LiveRun
-from testbed.live.running import Setup, run_job
+from testbed.live.job_runner import Setup, run_job
 from testbed.live.scenario import DEMO, Scenario
 from testbed.nexmark.day import NexmarkJob, scenario_of
 from testbed.nexmark.queries import nexmark_query

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from gesscale.cli.ending import end_as_ctrl_c_does
+from gesscale.cli.process_exit import end_as_ctrl_c_does
 from gesscale.clock import SystemClock
 from gesscale.common.errors import Problem
 from gesscale.errors import ClusterError

@@ -1,6 +1,6 @@
 """Run ``python -m testbed.nexmark``."""
 
-from gesscale.cli.ending import run
+from gesscale.cli.process_exit import run
 from testbed.nexmark.cli import app
 
 if __name__ == "__main__":

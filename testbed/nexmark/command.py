@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from gesscale.cli.ending import end_as_ctrl_c_does
 from gesscale.cli.output import console
+from gesscale.cli.process_exit import end_as_ctrl_c_does
 
 
 def nexmark(

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from gesscale.errors import ClusterError, InputError
+from testbed.live.job_runner import Setup, module_command, run_job
 from testbed.live.kafka import KafkaFeed, kafka_feed
 from testbed.live.nodes import ProgressLog
 from testbed.live.record import write_records
-from testbed.live.running import Setup, module_command, run_job
 from testbed.live.scenario import LiveOperator, Scenario, TopicInput
 from testbed.nexmark.queries import NexmarkQuery
 from testbed.workloads.workload import Workload
@@ -41,7 +41,7 @@ def scenario_of(query: NexmarkQuery, *, kafka: bool = False) -> Scenario:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NexmarkJob:
-    """A query and its events; a `testbed.live.running.LiveJob`. If a query reads an event twice, it counts as two rows.
+    """A query and its events; a `testbed.live.job_runner.LiveJob`. An event that is read twice counts as two rows.
 
     Attributes
     ----------

@@ -1,6 +1,6 @@
 """Run ``python -m testbed.pipeline``."""
 
-from gesscale.cli.ending import run
+from gesscale.cli.process_exit import run
 from testbed.pipeline.cli import app
 
 if __name__ == "__main__":

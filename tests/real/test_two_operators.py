@@ -13,9 +13,9 @@ from testbed.cluster import lifecycle
 from testbed.cluster.topology import read_topology
 from testbed.demo.runner import run_taxi_day
 from testbed.demo.taxi import PreparedRides
+from testbed.live.job_runner import Setup
 from testbed.live.nodes import ProgressLog
 from testbed.live.report import check_rows
-from testbed.live.running import Setup
 from testbed.live.scenario import CLEAN, NEAREST, WORKFLOW, TopicInput
 from testbed.pipeline.replay import write_steady_rides
 

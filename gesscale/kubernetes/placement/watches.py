@@ -8,7 +8,7 @@ from gesscale.common.errors import Problem
 from gesscale.kubernetes.api.connection import Connection
 from gesscale.kubernetes.api.lease import steady_now_s
 from gesscale.kubernetes.api.resources import NODES, PODS, STREAM_AUTOSCALERS
-from gesscale.kubernetes.api.watching import Cache, Timing, View
+from gesscale.kubernetes.api.watch_cache import Cache, Timing, View
 from gesscale.kubernetes.placement.applications import ClusterIndex
 from gesscale.kubernetes.placement.nodes import NodeRecord, read_node
 from gesscale.kubernetes.placement.pods import PodRecord, read_pod

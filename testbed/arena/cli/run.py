@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gesscale.cli.ending import INTERRUPTED, end_as_ctrl_c_does
 from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table, warn
+from gesscale.cli.process_exit import INTERRUPTED, end_as_ctrl_c_does
 from gesscale.common import API_VERSION
 from gesscale.common.errors import Problem
 from gesscale.errors import InputError
@@ -87,8 +87,8 @@ def run(
     from testbed.arena.cli.tables import comparison_tables, warn_of_lost
     from testbed.arena.evaluation.comparison import choose_baseline, choose_metrics, compare_results, results_document
     from testbed.arena.runner import check_experiment
+    from testbed.arena.runs.case_runner import ARENA_FAILED
     from testbed.arena.runs.results import open_results
-    from testbed.arena.runs.running import ARENA_FAILED
 
     changes = _changes(policies, workload or [], seeds, engine, map_)
     chosen = _experiment(experiment, changes)
@@ -186,7 +186,7 @@ def _variants(experiment: "Experiment", requested: Sequence[str]) -> set[str]:
 
 def _runner(jobs: int | None, spark: str | None) -> Runner:
     from testbed.arena.runner import run_case
-    from testbed.arena.runs.running import run_locally
+    from testbed.arena.runs.case_runner import run_locally
 
     if spark == "":
         raise InputError("spark-master-empty", place="--spark")

@@ -14,7 +14,7 @@ from gesscale.common.errors import Problem
 from gesscale.errors import GesscaleError, InputError
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment
-from testbed.arena.runs.running import ONE_THREAD, CaseRunner, attempt_case
+from testbed.arena.runs.case_runner import ONE_THREAD, CaseRunner, attempt_case
 
 #: Longest time until the first worker completes a task, seconds.
 START_LIMIT_S = 120.0
@@ -38,7 +38,7 @@ def run_on_spark(
     done: Callable[[CaseResult], None],
     run_case: CaseRunner,
 ) -> None:
-    """Run cases on a cluster, with the same results as `testbed.arena.runs.running.run_locally`.
+    """Run cases on a cluster, with the same results as `testbed.arena.runs.case_runner.run_locally`.
 
     Each case is a Spark job of one task, many of them in flight: a result arrives as soon as its task has ended, and a
     task that kills its worker twice loses only its own case. The workers need the same Python and packages as this

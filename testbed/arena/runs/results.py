@@ -22,7 +22,7 @@ from gesscale.formatting import describe_exception
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.evaluation.comparison import results_document
 from testbed.arena.experiments.experiment import Experiment, experiment_of
-from testbed.arena.runs.running import ARENA_FAILED
+from testbed.arena.runs.case_runner import ARENA_FAILED
 from testbed.results_folder import check_results_folder
 
 EXPERIMENT, LINES, DOCUMENT = "experiment.json", "results.jsonl", "results.json"

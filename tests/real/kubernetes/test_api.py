@@ -20,7 +20,7 @@ from gesscale.kubernetes.api.errors import ApiError
 from gesscale.kubernetes.api.events import EventDraft, Events, EventType, Incident
 from gesscale.kubernetes.api.lease import ElectionTimes, Elector, LeaseLock, new_identity
 from gesscale.kubernetes.api.resources import CONFIG_MAPS, EVENTS, LEASES, NODES, PODS, STREAM_AUTOSCALERS, Resource
-from gesscale.kubernetes.api.watching import Cache, Timing
+from gesscale.kubernetes.api.watch_cache import Cache, Timing
 from gesscale.kubernetes.placement.applications import ClusterIndex
 from gesscale.kubernetes.placement.nodes import read_node
 from gesscale.kubernetes.placement.pods import read_pod

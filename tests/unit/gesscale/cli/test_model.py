@@ -8,7 +8,7 @@ import pytest
 from refusals import codes
 
 from gesscale.cli import model
-from gesscale.cli.ending import run
+from gesscale.cli.process_exit import run
 from gesscale.common.errors import Problem
 
 SPARK = Path(__file__).parents[3] / "data" / "spark_saturation_readings.csv"

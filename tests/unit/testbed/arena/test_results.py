@@ -9,8 +9,8 @@ from refusals import refused
 from gesscale.errors import InputError
 from testbed.arena.case import CaseResult
 from testbed.arena.evaluation.comparison import records
+from testbed.arena.runs.case_runner import ARENA_FAILED
 from testbed.arena.runs.results import open_results, read_results
-from testbed.arena.runs.running import ARENA_FAILED
 
 
 @pytest.fixture

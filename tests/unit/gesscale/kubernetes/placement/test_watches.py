@@ -3,7 +3,7 @@
 import pytest
 
 from gesscale.common.errors import Problem
-from gesscale.kubernetes.api.watching import View
+from gesscale.kubernetes.api.watch_cache import View
 from gesscale.kubernetes.placement.applications import ClusterIndex
 from gesscale.kubernetes.placement.watches import ClusterView
 

@@ -7,7 +7,7 @@ from refusals import logged_codes
 from scripted_api import SETTLE_S, as_json, as_text, refusal, stream
 
 from gesscale.kubernetes.api.resources import PODS
-from gesscale.kubernetes.api.watching import Cache, Timing
+from gesscale.kubernetes.api.watch_cache import Cache, Timing
 
 
 def pod(name, version="1", **labels):

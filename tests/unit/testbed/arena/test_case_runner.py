@@ -6,7 +6,7 @@ import arena_runs
 import pytest
 
 from gesscale.errors import InputError
-from testbed.arena.runs.running import ARENA_FAILED, run_locally
+from testbed.arena.runs.case_runner import ARENA_FAILED, run_locally
 
 
 def run_all(run_case, *, jobs, **changes):

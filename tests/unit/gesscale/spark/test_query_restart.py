@@ -5,8 +5,8 @@ from refusals import logged_codes
 
 from gesscale.spark.executors import ExecutorWatch
 from gesscale.spark.operator_state import OperatorState
+from gesscale.spark.query_restart import RestartableQuery
 from gesscale.spark.records import QuerySettings
-from gesscale.spark.restarting import RestartableQuery
 
 
 class Query:

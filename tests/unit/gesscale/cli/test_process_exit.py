@@ -42,7 +42,7 @@ def test_ctrl_c_in_a_single_step_exits_130(site):
 OTHER_ERROR = """
 import os, signal, typer
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background begins with it ignored
-from gesscale.cli.ending import run
+from gesscale.cli.process_exit import run
 cli = typer.Typer()
 @cli.command()
 def draw():
@@ -63,8 +63,8 @@ def test_ctrl_c_that_became_another_error_exits_130():
 
 BRINGS_UP = """
 import signal, sys, time, typer
-from gesscale.cli.ending import run
-from gesscale.cli.ending import end_as_ctrl_c_does
+from gesscale.cli.process_exit import run
+from gesscale.cli.process_exit import end_as_ctrl_c_does
 cli = typer.Typer()
 @cli.command()
 def up():
