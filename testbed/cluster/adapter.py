@@ -168,7 +168,7 @@ def open_local_cluster(options: Mapping[str, str]) -> LocalCluster:
     InputError
         If an option is unknown, or several clusters are up and none is named.
     ClusterError
-        If the cluster is not up, or this process has no right to use it.
+        If the cluster is not up, or this process has no permission to use it.
     """
     unknown = sorted(set(options) - set(OPTIONS))
     if unknown:

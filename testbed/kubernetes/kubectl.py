@@ -60,7 +60,7 @@ def create_namespace(kubectl: Callable[..., str], name: str) -> None:
     kubectl("-n", name, "wait", "--for=create", "serviceaccount/default", timeout, timeout_s=_SERVED_WITHIN_S + 30)
 
 
-#: With these Spark needs no rights to ConfigMaps, Services or volumes, which `driver_account` does not grant.
+#: With these Spark needs no permissions on ConfigMaps, Services or volumes, which `driver_account` does not grant.
 FEW_RIGHTS_SETTINGS = {
     "spark.kubernetes.executor.disableConfigMap": "true",
     "spark.kubernetes.driver.service.deleteOnTermination": "false",

@@ -165,7 +165,7 @@ class ConfigMapSpec(ResourcePart):
     """A latency map in a ConfigMap of the namespace, in any format of `gesscale latency-map import`."""
 
     name: DnsName
-    """Name of the ConfigMap. The owner of the namespace must grant the controller the right to read it:
+    """Name of the ConfigMap. The owner of the namespace must allow the controller to read it:
     docs/howto/k3s.md."""
     key: Annotated[str, StringConstraints(pattern=r"^[-._a-zA-Z0-9]+$", min_length=1, max_length=253)] = "latency.csv"
     """Key in the ConfigMap. Default: the key that `kubectl create configmap NAME --from-file=latency.csv` creates."""

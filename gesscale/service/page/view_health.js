@@ -50,7 +50,7 @@ export function healthView(model, place) {
       each.todo ? h("p", { class: "todo" }, h("b", {}, "What to do: "), each.todo) : null)))
       : h("p", { class: "well" }, "✔ No problems: steps complete, metrics are fresh, the latency map is usable, and no change failed."),
     agesOf(model, place),
-    h("p", { class: "note" }, "Checked here: completed steps; ages of metrics and latency map; errors and missing rights of the cluster; failed changes; failed policies; limits and nodes that are exhausted."),
+    h("p", { class: "note" }, "Checked here: completed steps; ages of metrics and latency map; errors and missing permissions of the cluster; failed changes; failed policies; limits and nodes that are exhausted."),
   ];
 }
 
