@@ -112,7 +112,7 @@ class KafkaInput:
             name: in_thread(partial(self._end_offset_rows, name), name=f"kafka-{name}")
             for name in seen.readings.keys() & self.topics.keys()
         }
-        # The parts of a request have timeouts of their own, which may add up to twice the timeout.
+        # The parts of a request have separate timeouts, which may add up to twice the timeout.
         wait(requests.values(), timeout=2 * self.timeout_s)
         rows = {name: future.result() for name, future in requests.items() if future.done()}
         readings = {name: self._with_input(reading, rows.get(name), now_s) for name, reading in seen.readings.items()}

@@ -263,7 +263,7 @@ def custom_policy_info(name: str) -> PolicyInfo:
     Raises
     ------
     SettingsError
-        If it cannot be imported, its module has no such attribute, or the attribute is no policy.
+        If it cannot be imported, its module has no such attribute, or the attribute is not a policy.
     """
     value = import_object(name)
     others = {info.group for info in registered_policies().values() if info is not value and info.settings is not None}

@@ -41,7 +41,7 @@ def up(topology: Topology, *, delays_by: DelayBackend = DelayBackend.AUTO) -> bo
     Raises
     ------
     ClusterError
-        If it cannot be built; nothing of it stays behind.
+        If it cannot be built; everything is cleaned up.
     """
     with state.locked():
         if _is_up(topology, delays_by):

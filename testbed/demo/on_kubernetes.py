@@ -162,7 +162,7 @@ def run_demo(scenario: Scenario, folder: Path, console: Console, *, verbose: boo
     Raises
     ------
     GesscaleError
-        If something cannot be started; nothing stays behind.
+        If a component cannot be started; everything is cleaned up.
     """
     progress = ProgressLog(console)
     log = progress.log

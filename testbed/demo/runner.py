@@ -29,7 +29,7 @@ def run_demo(
     Raises
     ------
     GesscaleError
-        If something cannot be started; nothing stays behind.
+        If a component cannot be started; everything is cleaned up.
     """
     setup = Setup.prepare(scenario, folder, ProgressLog(console, verbose=verbose), config)
     topology = setup.topology

@@ -225,7 +225,7 @@ def kubernetes_up(topology: Topology) -> Iterator[KubernetesTestBed]:
     Raises
     ------
     ClusterError
-        If it cannot be built; nothing of it stays behind.
+        If it cannot be built; everything is cleaned up.
     """
     down(topology.name)
     cluster = up(topology)
@@ -241,7 +241,7 @@ def up(topology: Topology) -> KubernetesTestBed:
     Raises
     ------
     ClusterError
-        If it cannot be built; nothing of it stays behind.
+        If it cannot be built; everything is cleaned up.
     """
     cluster = KubernetesTestBed(topology=topology)
     if _is_healthy(cluster):

@@ -104,7 +104,7 @@ class Api:
             If there is none, or its status is an error.
         """
         context = ssl.create_default_context(cafile=str(self.authority))
-        request = urllib.request.Request(  # noqa: S310 - always https, of our own making
+        request = urllib.request.Request(  # noqa: S310 - always https, built here
             f"{self.url}{path}", headers={"Authorization": f"Bearer {self.token}"}
         )
         with urllib.request.urlopen(request, timeout=_ANSWER_TIMEOUT_S, context=context) as answer:  # noqa: S310

@@ -239,7 +239,7 @@ class Cache(Generic[T]):
                     received = True
         except ApiError as error:
             if error.reason != "Timeout":
-                raise  # a silent watch is no error: it is opened again, which shows whether the server is reachable
+                raise  # a silent watch is not an error: it is opened again, which shows whether the server is reachable
         finally:
             with self._lock:
                 self._lines = None
