@@ -7,8 +7,8 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from importlib.util import find_spec
+from pathlib import Path
 from string import Formatter
 from typing import Any
 
@@ -35,12 +35,15 @@ class CatalogueEntry:
 
 @cache
 def catalogue() -> Mapping[str, CatalogueEntry]:
-    """Read the entries of all installed packages, by code."""
+    """Read the entries of all installed packages, by code; import none of them, as a driver lacks what they need."""
+    specs = {package: find_spec(package) for package in _PACKAGES}
     return {
         code: CatalogueEntry(code, package, **entry)
-        for package in _PACKAGES
-        if find_spec(package) is not None
-        for code, entry in tomllib.loads((files(package) / "errors.toml").read_text("utf-8")).items()
+        for package, spec in specs.items()
+        if spec is not None and spec.submodule_search_locations
+        for code, entry in tomllib.loads(
+            (Path(spec.submodule_search_locations[0]) / "errors.toml").read_text("utf-8")
+        ).items()
     }
 
 

@@ -74,9 +74,11 @@ def test_the_next_order_deletes_a_pod_that_waits_for_a_full_node(application, no
         application.order(nodes[0], nodes[2])
         waiting = (None, "Pending")
         until("a pod waits", lambda: waiting in application.pods().values(), application)
-        application.order(nodes[0], nodes[1])
+        identity = application.order(nodes[0], nodes[1])
         placed = {(nodes[0], "Running"), (nodes[1], "Running")}
         until("only the new placement is left", lambda: set(application.pods().values()) == placed, application)
+        # The next test must not meet an executor that registers late.
+        until("both have worked", lambda: application.has_applied(identity, *nodes[:2]), application)
     finally:
         application.kubectl("delete", "pod", "filler", "--now")
 
