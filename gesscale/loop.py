@@ -18,7 +18,7 @@ from gesscale.plan.change_budget import REPAIRS, ChangeBudget, changing_now, def
 from gesscale.plan.directives import Directive, apply_directives
 from gesscale.plan.filters import block_removal_on_stale_metrics, place_first, restore_lost
 from gesscale.plan.node_ranking import ineligible_nodes
-from gesscale.plan.settling import settled
+from gesscale.plan.settling import settle_order
 from gesscale.ports import (
     Clock,
     Cluster,
@@ -113,7 +113,7 @@ class ControlLoop:
             name: finished
             for name, reading in observation.readings.items()
             if (pending := known.pending(name)) is not None
-            and (finished := settled(pending, reading, self.rescale_timeout_s)) is not None
+            and (finished := settle_order(pending, reading, self.rescale_timeout_s)) is not None
         }
         for name, order in done.items():
             self.knowledge.settle(name, order)

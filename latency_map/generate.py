@@ -45,7 +45,7 @@ def node_names(nodes: int) -> tuple[str, ...]:
     return tuple(f"node-{number:0{digits}d}" for number in range(1, nodes + 1))
 
 
-def clustered(rng: np.random.Generator, nodes: int, parameters: Clusters) -> Delays:
+def generate_clustered(rng: np.random.Generator, nodes: int, parameters: Clusters) -> Delays:
     """Draw the round trips of a clustered map.
 
     Raises

@@ -60,7 +60,7 @@ class Calibration:
         return replace(self, noise=noise, freedom=freedom, counts=share)
 
 
-def identified(shape: Vector, nd_max_ms: Vector) -> tuple[bool, bool, bool]:
+def identifiable_parameters(shape: Vector, nd_max_ms: Vector) -> tuple[bool, bool, bool]:
     """Return which of scale, shape and delay a set of readings identifies.
 
     Parameters
@@ -74,11 +74,11 @@ def identified(shape: Vector, nd_max_ms: Vector) -> tuple[bool, bool, bool]:
     --------
     One replica and two replicas at one delay identify the shape; a second delay identifies the delay's price:
 
-    >>> identified(np.log([1.0, 2.0]), np.array([0.0, 0.0]))
+    >>> identifiable_parameters(np.log([1.0, 2.0]), np.array([0.0, 0.0]))
     (True, True, False)
-    >>> identified(np.log([1.0, 2.0]), np.array([0.0, 150.0]))
+    >>> identifiable_parameters(np.log([1.0, 2.0]), np.array([0.0, 150.0]))
     (True, False, True)
-    >>> identified(np.log([1.0, 2.0, 2.0]), np.array([0.0, 0.0, 150.0]))
+    >>> identifiable_parameters(np.log([1.0, 2.0, 2.0]), np.array([0.0, 0.0, 150.0]))
     (True, True, True)
     """
     delay_differs = np.ptp(nd_max_ms) > max(ND_RESOLUTION_MS, ND_RESOLUTION_SHARE * nd_max_ms.max())
@@ -110,7 +110,7 @@ def calibrate(curve: Curve, points: Points, rows_per_s: Vector, weights: Vector)
     """
     observed = curve.compared(rows_per_s, points)
     unit = curve.unit(observed)
-    known = identified(curve.shape_coordinate(points), points.nd_max_ms)
+    known = identifiable_parameters(curve.shape_coordinate(points), points.nd_max_ms)
     free = np.array(known)
     theta = np.where(free, curve.start(rows_per_s, points), curve.defaults)
     root_weights = np.sqrt(weights)

@@ -20,7 +20,7 @@ from gesscale.kubernetes.placement.nodes import NodeRecord, Room
 from gesscale.kubernetes.placement.pods import PodRecord
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.placement.watches import ClusterView
-from gesscale.kubernetes.reporting.report import merged
+from gesscale.kubernetes.reporting.report import apply_merge_patch
 from gesscale.kubernetes.resource.translate import ManagedWorkflow, group_into_workflows
 from gesscale.service.journal import Journal
 
@@ -71,7 +71,7 @@ class FakeApi:
         self.version += 1
         document = deepcopy(self.served[f"{SPACE}/{name}"])
         document["metadata"]["resourceVersion"] = str(self.version)
-        document["status"] = merged(document["status"], status)
+        document["status"] = apply_merge_patch(document["status"], status)
         self.served[f"{SPACE}/{name}"] = document
 
     def delete(self, name: str) -> None:

@@ -65,7 +65,7 @@ def fit(
     from perfmodel import fit_errors, law_named
 
     used, held_out, notes = model_readings.read_readings(file, law.value, where or [], holdout or [])
-    with model_readings.naming_the_file(file):
+    with model_readings.add_file_to_errors(file):
         model = law_named(law.value).fit(used)
         errors = fit_errors(model, used)
         apart = fit_errors(model, held_out) if held_out else None
@@ -95,7 +95,7 @@ def predict(
     if notes and batch_rows is not None:
         raise InputError("batch-rows-not-predictable", source=file)
     full_batch = model_readings.NOMINAL_CAP_ROWS if notes else batch_rows
-    with model_readings.naming_the_file(file):
+    with model_readings.add_file_to_errors(file):
         model = law_named(law.value).fit(used)
         estimate = model.predict(
             Conditions(replicas=replicas, nd_max_ms=nd_max_ms, batch_rows=full_batch, weight=weight)

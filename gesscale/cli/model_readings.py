@@ -133,7 +133,7 @@ def _number(text: str) -> float | None:
 
 
 @contextmanager
-def naming_the_file(file: Path) -> Iterator[None]:
+def add_file_to_errors(file: Path) -> Iterator[None]:
     """Add the name of the file to errors of the performance model."""
     try:
         yield

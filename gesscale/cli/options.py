@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 
-def starting_with(incomplete: str, names: Iterable[str]) -> list[str]:
+def complete_prefix(incomplete: str, names: Iterable[str]) -> list[str]:
     """Return the names that begin with the typed text, sorted."""
     return sorted(name for name in names if name.startswith(incomplete))
 
@@ -21,18 +21,18 @@ def installed_policies() -> set[str]:
 
 def policies(incomplete: str) -> list[str]:
     """Complete the name of a policy."""
-    return starting_with(incomplete, installed_policies())
+    return complete_prefix(incomplete, installed_policies())
 
 
 def settings_keys(incomplete: str) -> list[str]:
     """Complete a setting as ``--set`` takes it, up to the ``=``."""
     keys = files("gesscale.cli").joinpath("settings_keys.txt").read_text("utf-8")
-    return starting_with(incomplete, (f"{key}=" for key in keys.split()))
+    return complete_prefix(incomplete, (f"{key}=" for key in keys.split()))
 
 
 def operators_of(context: typer.Context, incomplete: str) -> list[str]:
     """Complete an operator of the settings file that ``--config`` names, else of ``gesscale.yaml``."""
-    return starting_with(incomplete, _operators(context.params.get("config") or "gesscale.yaml"))
+    return complete_prefix(incomplete, _operators(context.params.get("config") or "gesscale.yaml"))
 
 
 def overrides_of(set_: list[str] | None, policy: str | None) -> list[str]:

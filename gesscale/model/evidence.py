@@ -6,7 +6,7 @@ from itertools import pairwise
 from gesscale.model.observation import Batch
 
 
-def saturated(batches: Sequence[Batch]) -> list[bool]:
+def mark_saturated(batches: Sequence[Batch]) -> list[bool]:
     """Return for each batch whether the operator was saturated.
 
     A batch is *at the limit* if it is full or, without a known cap, late. A batch is saturated if it belongs to a run
@@ -40,7 +40,7 @@ def saturated(batches: Sequence[Batch]) -> list[bool]:
     return [in_run[index] and (batch.is_late or grew[index]) for index, batch in enumerate(batches)]
 
 
-def warm(batches: Sequence[Batch]) -> list[bool]:
+def mark_warm(batches: Sequence[Batch]) -> list[bool]:
     """Return for each batch whether its duration is evidence for the performance model.
 
     These batches are cold: the first ones of a run of the query up to the first with rows, a batch whose predecessor

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from gesscale.batch_record import HostWork
-from gesscale.model.evidence import saturated, warm
+from gesscale.model.evidence import mark_saturated, mark_warm
 from gesscale.model.observation import Batch, MissingReading, NodeReading, OperatorReading
 from gesscale.monitor.batch_screen import ScreenedBatches
 
@@ -129,7 +129,7 @@ def _reading(
     last_with_rows = next((index for index in reversed(range(span.first)) if batches[index].rows > 0), 0)
     since = max(0, min(span.first - 2, last_with_rows))
     recent, skipped = batches[since:], span.first - since
-    is_saturated, is_warm = saturated(recent)[skipped:], warm(recent)[skipped:]
+    is_saturated, is_warm = mark_saturated(recent)[skipped:], mark_warm(recent)[skipped:]
     return OperatorReading(
         operator=operator,
         at_s=now_s,

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from gesscale.model.decision import Analysis, Plan, Reason, Verdict
-from gesscale.plan.node_ranking import unchanged
+from gesscale.plan.node_ranking import unchanged_plan
 from gesscale.ports import Knowledge
 
 #: Changes that the budget never defers: lost replicas, first placements and overrides.
@@ -73,7 +73,7 @@ def defer_change(plan: Plan, changing: Collection[str], limit: int) -> Plan:
     """Return a plan without its change, which waits until other operators have changed."""
     names = f" ({', '.join(sorted(changing))})" if changing else ""
     detail = f"deferred: {limit} operators are changing, the limit{names}; planned: {plan.reason}, {plan.detail}"
-    return unchanged(plan, Reason.CHANGE_BUDGET_SPENT, detail)
+    return unchanged_plan(plan, Reason.CHANGE_BUDGET_SPENT, detail)
 
 
 def _saving(plan: Plan) -> float:

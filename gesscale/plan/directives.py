@@ -7,7 +7,7 @@ from gesscale.errors import InputError
 from gesscale.formatting import format_duration
 from gesscale.model.decision import Plan, Reason
 from gesscale.model.workflow import Operator
-from gesscale.plan.node_ranking import additions, removal_steps, unchanged, usable
+from gesscale.plan.node_ranking import rank_additions, removal_steps, unchanged_plan, usable_nodes
 from gesscale.ports import ClusterState, Knowledge, Latencies
 
 
@@ -85,7 +85,7 @@ def _paused(plan: Plan, pause: Pause, cluster: ClusterState, now_s: float) -> Pl
     detail = f"paused {until}" + (f" ({pause.why})" if pause.why else "")
     if plan.change is not None:
         detail += f"; planned: {plan.reason.value}, {plan.detail}"
-    return unchanged(plan, Reason.PAUSED, detail, _live(plan, cluster))
+    return unchanged_plan(plan, Reason.PAUSED, detail, _live(plan, cluster))
 
 
 def _overridden(
@@ -95,14 +95,14 @@ def _overridden(
     proposal = f"{', '.join(override.nodes)}" if override.nodes else f"{override.replicas} replicas"
     detail = f"{proposal} by hand, for {format_duration(override.until_s - now_s)} more"
     if cluster.problem:
-        return unchanged(plan, Reason.CLUSTER_UNAVAILABLE, cluster.problem, live)
+        return unchanged_plan(plan, Reason.CLUSTER_UNAVAILABLE, cluster.problem, live)
     if override.nodes:
         target, remark = _named(override.nodes, live, cluster)
     else:
         target, remark = _counted(override.replicas or 1, live, operator, cluster, knowledge.latencies)
     pending = knowledge.pending(operator.name)
     if target == live or (pending is not None and pending.placement == target):
-        return unchanged(plan, Reason.OVERRIDDEN, f"{detail}{remark}", live)
+        return unchanged_plan(plan, Reason.OVERRIDDEN, f"{detail}{remark}", live)
     return Plan(
         operator=plan.operator,
         reason=Reason.OVERRIDDEN,
@@ -115,7 +115,7 @@ def _overridden(
 
 def _named(nodes: tuple[str, ...], live: tuple[str, ...], cluster: ClusterState) -> tuple[tuple[str, ...], str]:
     """Return the feasible placement and a remark on the rest; without a feasible node, the present placement."""
-    free = usable(cluster, live).nodes
+    free = usable_nodes(cluster, live).nodes
     target = tuple(sorted(node for node in nodes if node in live or node in free))
     refused = [_refusal(node, cluster) for node in nodes if node not in target]
     return target or live, "".join(f"; {refusal}" for refusal in refused)
@@ -131,8 +131,8 @@ def _counted(
 ) -> tuple[tuple[str, ...], str]:
     """Return this many nodes: add the nearest, remove the farthest; by name if delays are unknown."""
     if replicas > len(live):
-        known = additions(latencies.map, cluster, live, operator.driver_node).nodes
-        free = usable(cluster, live).nodes
+        known = rank_additions(latencies.map, cluster, live, operator.driver_node).nodes
+        free = usable_nodes(cluster, live).nodes
         candidates = [*known, *(node for node in free if node not in known)]
         added = candidates[: replicas - len(live)]
         missing = replicas - len(live) - len(added)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from gesscale.model.decision import Analysis, Plan, Reason
 from gesscale.plan.directives import Directive
-from gesscale.plan.node_ranking import additions, nd_max_ms, unchanged, usable
+from gesscale.plan.node_ranking import nd_max_ms, rank_additions, unchanged_plan, usable_nodes
 from gesscale.ports import ClusterState, Knowledge
 from latency_map import LatencyMap, NoChoiceError, min_nd_max_subset
 
@@ -37,7 +37,7 @@ def _restored(plan: Plan, analysis: Analysis, cluster: ClusterState, knowledge: 
         expected = analysis.reading.placement
     if present and present.issuperset(expected):
         return plan
-    free = usable(cluster, sorted(live)).nodes
+    free = usable_nodes(cluster, sorted(live)).nodes
     restarted = [node for node in expected if node not in present and node in free]
     detail = f"the replica on {', '.join(restarted)} was lost and is restarted"
     if not present and not restarted:
@@ -57,7 +57,7 @@ def _restored(plan: Plan, analysis: Analysis, cluster: ClusterState, knowledge: 
 
 def _nearest(lost: Sequence[str], free: Sequence[str], cluster: ClusterState, knowledge: Knowledge) -> list[str]:
     """Return as many free nodes as were lost, the nearest first; any nodes if delays are unknown."""
-    nearest = additions(knowledge.latencies.map, cluster, lost, lost[0]).nodes if lost else ()
+    nearest = rank_additions(knowledge.latencies.map, cluster, lost, lost[0]).nodes if lost else ()
     return [*nearest, *(node for node in free if node not in nearest)][: len(lost)]
 
 
@@ -70,7 +70,7 @@ def _without_removal(plan: Plan, analysis: Analysis) -> Plan:
     problem = analysis.reading.problem if analysis.reading is not None else ""
     if not problem or plan.change is None or not plan.change.remove:
         return plan
-    return unchanged(plan, Reason.METRICS_STALE, f"{plan.detail}; no replica is removed: {problem}")
+    return unchanged_plan(plan, Reason.METRICS_STALE, f"{plan.detail}; no replica is removed: {problem}")
 
 
 def place_first(
@@ -87,7 +87,7 @@ def place_first(
 
 def _first(plan: Plan, directive: Directive, cluster: ClusterState, delays: LatencyMap | None) -> Plan:
     operator = directive.operator
-    free = usable(cluster, ())
+    free = usable_nodes(cluster, ())
     chosen = _least_apart(delays, free.nodes, operator.driver_node, operator.min_replicas)
     if not chosen:
         return plan

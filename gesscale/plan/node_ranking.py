@@ -18,14 +18,14 @@ from latency_map import LatencyMap, MissingDelayError, rank_by_distance
 MAX_LISTED = 10
 
 
-def rejected(
+def rejections_for(
     nodes: Sequence[str], reason: Reason, detail: Callable[[str], str] = lambda _node: "", *, names_others: bool = False
 ) -> tuple[Rejection, ...]:
     """Return the candidates that were rejected for one reason.
 
     Examples
     --------
-    >>> near, *_, last = rejected([f"edge{rank}" for rank in range(100)], Reason.FARTHER)
+    >>> near, *_, last = rejections_for([f"edge{rank}" for rank in range(100)], Reason.FARTHER)
     >>> near.node, last.node, last.others
     ('edge0', 'edge9', 90)
     """
@@ -93,7 +93,7 @@ def nd_max_with_each_ms(
     return found
 
 
-def usable(cluster: ClusterState, placement: Sequence[str]) -> NodeRanking:
+def usable_nodes(cluster: ClusterState, placement: Sequence[str]) -> NodeRanking:
     """Return the nodes that can take one more replica, in no order of preference."""
     occupied = set(placement)
     return NodeRanking(
@@ -109,7 +109,7 @@ def ineligible_nodes(
     found = [
         each
         for reason, names in cluster.unusable.items()
-        for each in rejected(
+        for each in rejections_for(
             [name for name in names if name not in occupied],
             reason,
             lambda name: cluster.nodes[name].problem,
@@ -119,7 +119,7 @@ def ineligible_nodes(
     return tuple(sorted(found, key=lambda each: each.node))
 
 
-def additions(
+def rank_additions(
     delays: LatencyMap | None, cluster: ClusterState, placement: Sequence[str], driver_node: str
 ) -> NodeRanking:
     """Rank the nodes that can take one more replica, the nearest first.
@@ -129,17 +129,17 @@ def additions(
     delays
         The latency map; None without one.
     """
-    free = usable(cluster, placement)
+    free = usable_nodes(cluster, placement)
     members = [node for node in sorted({*placement, driver_node}) if delays is not None and node in delays]
     if delays is None or not members:
         why = f"the latency map lacks {driver_node}, the driver's node"
-        unknown = rejected(free.nodes, Reason.DELAY_UNKNOWN, lambda _node: why)
+        unknown = rejections_for(free.nodes, Reason.DELAY_UNKNOWN, lambda _node: why)
         return NodeRanking(nodes=(), rejections=free.rejections + unknown)
     known = [free.nodes[index] for index in delays.known_indices(free.nodes).tolist()]
     ranking = rank_by_distance(delays, members, known)
     missing_to = {item.node: item.missing_to for item in ranking.unreachable}
     unlisted = [] if len(known) == len(free.nodes) else [node for node in free.nodes if node not in delays]
-    unknown = rejected(
+    unknown = rejections_for(
         [*unlisted, *missing_to],
         Reason.DELAY_UNKNOWN,
         lambda node: (
@@ -172,7 +172,7 @@ def _nearest_first(delays: LatencyMap, nodes: tuple[str, ...], driver_node: str)
     return (*found.names, *(node for node in nodes if node not in delays or node in unreachable))
 
 
-def removals(delays: LatencyMap | None, placement: Sequence[str], driver_node: str) -> tuple[str, ...]:
+def rank_removals(delays: LatencyMap | None, placement: Sequence[str], driver_node: str) -> tuple[str, ...]:
     """Rank the replicas in the order of removal.
 
     Parameters
@@ -196,13 +196,13 @@ def removal_steps(delays: LatencyMap | None, placement: Sequence[str], driver_no
     """
     remaining = sorted(placement)
     steps: list[tuple[str, ...]] = []
-    while len(remaining) > 1 and (farthest_first := removals(delays, remaining, driver_node)):
+    while len(remaining) > 1 and (farthest_first := rank_removals(delays, remaining, driver_node)):
         remaining.remove(farthest_first[0])
         steps.append(tuple(remaining))
     return tuple(steps)
 
 
-def in_random_order(nodes: Iterable[str], seed: int, operator: str, at_s: float) -> tuple[str, ...]:
+def shuffle_nodes(nodes: Iterable[str], seed: int, operator: str, at_s: float) -> tuple[str, ...]:
     """Shuffle nodes, for policies without delays."""
     rng = np.random.default_rng([seed, zlib.crc32(operator.encode()), max(0, int(at_s))])
     return tuple(str(node) for node in rng.permutation(sorted(nodes)))
@@ -223,7 +223,7 @@ def keep_placement(analysis: Analysis, cluster: ClusterState, reason: Reason | N
     )
 
 
-def unchanged(plan: Plan, reason: Reason, detail: str, present: tuple[str, ...] | None = None) -> Plan:
+def unchanged_plan(plan: Plan, reason: Reason, detail: str, present: tuple[str, ...] | None = None) -> Plan:
     """Return a plan without its change.
 
     Parameters

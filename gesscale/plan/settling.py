@@ -20,7 +20,7 @@ def longest_gap_s(reading: OperatorReading, since_s: float) -> float:
     return max(gaps, default=0.0)
 
 
-def settled(pending: Order, reading: OperatorReading, rescale_timeout_s: float) -> Order | None:
+def settle_order(pending: Order, reading: OperatorReading, rescale_timeout_s: float) -> Order | None:
     """Return a pending order with its end if it has settled or timed out; None otherwise."""
     arrived = reading.placement == pending.placement
     warm = bool(_began_on(pending, reading.warm_batches))

@@ -11,15 +11,15 @@ from gesscale.model.workflow import Operator, Workflow
 from gesscale.options import PolicyOptions
 from gesscale.plan.node_ranking import (
     NodeRanking,
-    additions,
-    in_random_order,
     keep_placement,
     nd_max_ms,
     present_placement,
-    rejected,
+    rank_additions,
+    rejections_for,
     removal_steps,
+    shuffle_nodes,
     unknown_delays,
-    usable,
+    usable_nodes,
 )
 from gesscale.policies.details import at_maximum, at_minimum, no_removal, reconfiguring, stale_map
 from gesscale.ports import ClusterState, Knowledge, Latencies
@@ -75,8 +75,8 @@ class ChoosingPolicy(ABC):
         """Rank the nodes that can take a replica beyond a placement: the nearest first, or in random order."""
         cluster = context.cluster
         if self.latency_aware:
-            return additions(context.latencies.map, cluster, present, context.operator.driver_node)
-        free = usable(cluster, present)
+            return rank_additions(context.latencies.map, cluster, present, context.operator.driver_node)
+        free = usable_nodes(cluster, present)
         return replace(free, nodes=self._in_random_order(free.nodes, context))
 
     def shrunk_placements(self, context: PlanningContext) -> tuple[tuple[str, ...], ...]:
@@ -94,7 +94,7 @@ class ChoosingPolicy(ABC):
 
     def rejections_of(self, nodes: Sequence[str]) -> tuple[Rejection, ...]:
         """Return eligible nodes that were not chosen, the best first, as rejections."""
-        return rejected(nodes, self.rejection_reason)
+        return rejections_for(nodes, self.rejection_reason)
 
     def changed_plan(
         self,
@@ -127,7 +127,7 @@ class ChoosingPolicy(ABC):
         )
 
     def _in_random_order(self, nodes: Sequence[str], context: PlanningContext) -> tuple[str, ...]:
-        return in_random_order(nodes, self.options.seed, context.operator.name, context.reading.at_s)
+        return shuffle_nodes(nodes, self.options.seed, context.operator.name, context.reading.at_s)
 
     def _plan(self, analysis: Analysis, cluster: ClusterState, latencies: Latencies) -> Plan:
         if analysis.reading is None or analysis.verdict not in {Verdict.MORE, Verdict.FEWER}:

@@ -26,7 +26,7 @@ from gesscale.analyze.capacity import (
 )
 from gesscale.model.decision import Analysis, Plan, Reason, Rejection, Verdict, format_replicas
 from gesscale.model.observation import OperatorReading, WorkflowObservation
-from gesscale.plan.node_ranking import keep_placement, nd_max_ms, nd_max_with_each_ms, rejected, unknown_delays
+from gesscale.plan.node_ranking import keep_placement, nd_max_ms, nd_max_with_each_ms, rejections_for, unknown_delays
 from gesscale.policies.base import PerOperatorPolicy, PlanningContext
 from gesscale.policies.details import NO_OTHER_NODE
 from gesscale.policies.registry import PolicyInfo
@@ -171,8 +171,8 @@ class GesscalePolicy(PerOperatorPolicy):
             return _comparison(grown.sized(rank[node]), present_text)
 
         lost = (
-            *rejected(helpful[1:], self.rejection_reason, comparison),
-            *rejected(useless, Reason.DELAY_EATS_GAIN, comparison),
+            *rejections_for(helpful[1:], self.rejection_reason, comparison),
+            *rejections_for(useless, Reason.DELAY_EATS_GAIN, comparison),
         )
         rejections = (*ranked.rejections, *sorted(lost, key=lambda each: rank[each.node]))
         if not helpful:

@@ -63,7 +63,7 @@ def check_pairs(topology: Topology, *, count: int) -> tuple[PairCheck, ...]:
     def measure(position: int) -> list[PairCheck]:
         node, *others = topology.nodes[position:]
         expected_ms = {other.address: topology.rtt_ms(node.name, other.name) for other in others}
-        answers_ms = echoes(
+        answers_ms = measure_echoes(
             NAMED / namespace(topology.name, node.name),
             tuple(expected_ms),
             count=count,
@@ -78,7 +78,9 @@ def check_pairs(topology: Topology, *, count: int) -> tuple[PairCheck, ...]:
         return tuple(pair for pairs in pool.map(measure, range(len(topology.nodes) - 1)) for pair in pairs)
 
 
-def echoes(entered: Path, addresses: Sequence[str], *, count: int, timeout_s: float) -> dict[str, list[float | None]]:
+def measure_echoes(
+    entered: Path, addresses: Sequence[str], *, count: int, timeout_s: float
+) -> dict[str, list[float | None]]:
     """Return round trips in ms from a network namespace, None for lost echoes; the calling thread stays in it.
 
     Raises

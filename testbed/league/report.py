@@ -9,7 +9,7 @@ from pathlib import Path
 from gesscale.common import API_VERSION
 from gesscale.model.document import as_document
 from testbed.arena.case import CaseResult
-from testbed.arena.cli.tables import on_one_line
+from testbed.arena.cli.tables import format_interval
 from testbed.arena.evaluation.comparison import group_results, records
 from testbed.arena.evaluation.standings import RunCosts
 from testbed.arena.evaluation.statistics import Interval, compare, mean_interval
@@ -291,7 +291,7 @@ def _of_load(workload: str, entries: Sequence[LeagueEntry]) -> ReportTable:
             f"{entry.runs} ({entry.lost} lost)" if entry.lost else f"{entry.runs}",
             figure(entry.live_rank),
             figure(entry.simulated_rank),
-            *(on_one_line(side[name]) for name in _HEADINGS for side in (entry.live, entry.simulated)),
+            *(format_interval(side[name]) for name in _HEADINGS for side in (entry.live, entry.simulated)),
         ]
         for entry in entries
     ]
@@ -303,8 +303,8 @@ def _of_pairs(pairs: Sequence[PairOrder]) -> ReportTable:
         [
             short_name(pair.workload),
             f"{short_name(pair.one)} less {short_name(pair.other)}",
-            on_one_line(pair.live),
-            on_one_line(pair.simulated),
+            format_interval(pair.live),
+            format_interval(pair.simulated),
             "yes" if pair.is_separated else "no",
         ]
         for pair in pairs

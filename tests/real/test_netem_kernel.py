@@ -11,7 +11,7 @@ from latency_map.emulate.hosts import Host
 from latency_map.emulate.plan import EmulationPlan, NodePlan, plan_emulation
 from latency_map.emulate.script import ScriptAction, render_script
 from testbed.cluster import privilege
-from testbed.cluster.check import echoes, evaluate_pair
+from testbed.cluster.check import evaluate_pair, measure_echoes
 from testbed.cluster.delays import has_netem
 from testbed.cluster.namespaces import NAMED
 
@@ -82,7 +82,9 @@ def run_scripts(plan: EmulationPlan, action: ScriptAction, *, undo_after_s: int 
 def min_ms(name: str, *addresses: str) -> dict[str, float]:
     """Measure the least round trip to each address: delays are in every echo, a busy machine is in some."""
     with ThreadPoolExecutor(1) as thread:  # which stays in the namespace
-        answers = thread.submit(echoes, NAMED / namespace(name), addresses, count=ECHOES, timeout_s=2.0).result()
+        answers = thread.submit(
+            measure_echoes, NAMED / namespace(name), addresses, count=ECHOES, timeout_s=2.0
+        ).result()
     return {address: min(filter(None, came)) for address, came in answers.items()}
 
 

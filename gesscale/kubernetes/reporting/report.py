@@ -52,12 +52,12 @@ def status_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, An
     return patch or None
 
 
-def merged(target: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+def apply_merge_patch(target: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
     """Apply a merge patch, as the API server does (RFC 7386).
 
     Examples
     --------
-    >>> merged({"a": {"b": 1, "c": 2}, "d": [1]}, {"a": {"b": None}, "d": [2]})
+    >>> apply_merge_patch({"a": {"b": 1, "c": 2}, "d": [1]}, {"a": {"b": None}, "d": [2]})
     {'a': {'c': 2}, 'd': [2]}
     """
     result = dict(target)
@@ -66,7 +66,7 @@ def merged(target: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any
             result.pop(key, None)
         elif isinstance(value, Mapping):
             inner = result.get(key)
-            result[key] = merged(inner if isinstance(inner, Mapping) else {}, value)
+            result[key] = apply_merge_patch(inner if isinstance(inner, Mapping) else {}, value)
         else:
             result[key] = value
     return result
@@ -136,7 +136,7 @@ def _weight_of(path: tuple[str | int, ...], old: Any, new: Any) -> ChangeWeight:
     if "message" not in path and _FIGURES.isdisjoint(path):
         return ChangeWeight.STATE
     if isinstance(old, int | float) and isinstance(new, int | float):
-        changed = moved(old, new)
+        changed = has_moved(old, new)
     else:  # added, removed, or text
         changed = _wording(old) != _wording(new)
     return ChangeWeight.FIGURE if changed else ChangeWeight.NOTHING
@@ -146,12 +146,12 @@ def _wording(text: Any) -> str:
     return re.sub(r"\d+(\.\d+)?", "#", str(text or ""))
 
 
-def moved(old: float, new: float) -> bool:
+def has_moved(old: float, new: float) -> bool:
     """Return whether a figure changed noticeably, or to, from or across zero.
 
     Examples
     --------
-    >>> moved(100.0, 105.0), moved(100.0, 106.0), moved(0.0, 0.1), moved(0.0, 0.0)
+    >>> has_moved(100.0, 105.0), has_moved(100.0, 106.0), has_moved(0.0, 0.1), has_moved(0.0, 0.0)
     (False, True, True, False)
     """
     if old == new:
@@ -300,7 +300,7 @@ def _refitted(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
     if not old.get("calibrated") or old.get("law") != new["law"]:
         return True
     was, now = _parameters(old), _parameters(new)
-    return was.keys() != now.keys() or any(moved(was[name], now[name]) for name in now)
+    return was.keys() != now.keys() or any(has_moved(was[name], now[name]) for name in now)
 
 
 def _parameters(model: Mapping[str, Any]) -> dict[str, float]:
@@ -326,7 +326,7 @@ def report_step(old: Mapping[str, Any], step: ObservedStep, now_s: float) -> Ste
     """Report one operator after a step."""
     decision = step.decision
     patch = status_patch(old, new_status(old, step, now_s))
-    status = merged(old, patch or {})
+    status = apply_merge_patch(old, patch or {})
     settled = settled_order(old, step.known, decision.operator)
     return StepReport(status=status, patch=patch, events=events_of(old, status, decision, settled), settled=settled)
 
@@ -334,4 +334,6 @@ def report_step(old: Mapping[str, Any], step: ObservedStep, now_s: float) -> Ste
 def report_fault(old: Mapping[str, Any], fault: ResourceFault, generation: int, now_s: float) -> StepReport:
     """Report an invalid resource."""
     patch = status_patch(old, fault_status(old, fault, generation, now_s))
-    return StepReport(status=merged(old, patch or {}), patch=patch, events=event_of_fault(old, fault, generation))
+    return StepReport(
+        status=apply_merge_patch(old, patch or {}), patch=patch, events=event_of_fault(old, fault, generation)
+    )

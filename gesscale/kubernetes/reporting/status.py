@@ -25,7 +25,7 @@ from gesscale.kubernetes.resource.status import (
 from gesscale.kubernetes.resource.translate import ResourceFault
 from gesscale.model.decision import Decision, MapStatus, OutcomeStatus, Verdict
 from gesscale.model.order import Order
-from gesscale.plan.node_ranking import usable
+from gesscale.plan.node_ranking import usable_nodes
 from gesscale.ports import ClusterState, Knowledge
 from gesscale.service.metrics import desired_placement
 from gesscale.wire import group_of
@@ -125,7 +125,7 @@ def node_pool_of(cluster: ClusterState, operator: str) -> NodePoolStatus | None:
     """Return how many nodes are eligible for one more replica of an operator, and why the others are not."""
     if cluster.problem:
         return None
-    ranked = usable(cluster.for_operator(operator), cluster.placements.get(operator, ()))
+    ranked = usable_nodes(cluster.for_operator(operator), cluster.placements.get(operator, ()))
     by_reason: dict[str, list[str]] = {}
     for rejection in ranked.rejections:
         by_reason.setdefault(rejection.reason.value, []).append(f"{rejection.node}: {rejection.detail}")

@@ -19,9 +19,9 @@ from gesscale.plan.node_ranking import (
     nd_max_ms,
     nearest_first,
     present_placement,
-    rejected,
+    rejections_for,
     unknown_delays,
-    usable,
+    usable_nodes,
 )
 from gesscale.policies.details import no_removal
 from gesscale.policies.gesscale2 import details
@@ -242,7 +242,7 @@ class Gesscale2Policy:
         idle = idle_replicas(present, reading, knowledge.latest(operator.name))
         if idle and reading.saturated_share and reading.replicas >= operator.min_replicas:
             return plan_without_idle(idle, keep_placement(analysis, cluster), reading)
-        free = usable(cluster, present)
+        free = usable_nodes(cluster, present)
         memo = parse_memo(Gesscale2Memo, text)
         law = memo.law.law()
         assert law is not None  # noqa: S101 - the analysis used it
@@ -316,7 +316,8 @@ class Gesscale2Policy:
                 trigger_s=trigger_interval_s(reading),
             ),
             nd_max_ms=nd_max_ms(knowledge.latencies.map, placement, operator.driver_node),
-            rejections=free.rejections + rejected([node for node in nearest if node not in taken], Reason.FARTHER),
+            rejections=free.rejections
+            + rejections_for([node for node in nearest if node not in taken], Reason.FARTHER),
         )
 
     def _planning_horizon(

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from gesscale.cli.options import installed_policies, starting_with
+from gesscale.cli.options import complete_prefix, installed_policies
 from gesscale.common.errors import InvalidValueError
 from gesscale.errors import InputError
 from gesscale.validation import located
@@ -50,7 +50,7 @@ def complete_policies(incomplete: str) -> list[str]:
     """Complete the last of comma-separated policies."""
     before, comma, last = incomplete.rpartition(",")
     return [
-        f"{before}{comma}{name}" for name in starting_with(last, {"all", *PERFECT_FORESIGHT, *installed_policies()})
+        f"{before}{comma}{name}" for name in complete_prefix(last, {"all", *PERFECT_FORESIGHT, *installed_policies()})
     ]
 
 
@@ -58,10 +58,10 @@ def complete_workload(incomplete: str) -> list[str]:
     """Complete the name of a workload."""
     from testbed.workloads.catalogue import entries
 
-    return starting_with(incomplete, [entry.name for entry in entries()])
+    return complete_prefix(incomplete, [entry.name for entry in entries()])
 
 
 def complete_experiment(incomplete: str) -> list[str]:
     """Complete the name of a bundled experiment."""
     bundled = (file.name for file in files("testbed.arena.experiments").iterdir())
-    return starting_with(incomplete, (name.removesuffix(".yaml") for name in bundled if name.endswith(".yaml")))
+    return complete_prefix(incomplete, (name.removesuffix(".yaml") for name in bundled if name.endswith(".yaml")))

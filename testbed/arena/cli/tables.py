@@ -17,7 +17,7 @@ from testbed.arena.report.formatting import figure, short_name, span
 _REASONS_SHOWN = 5
 
 
-def on_one_line(interval: Interval | None) -> str:
+def format_interval(interval: Interval | None) -> str:
     """Return a figure followed by its interval."""
     return "–" if interval is None else f"{figure(interval.mean)} {_ends(interval)}".strip()
 
@@ -27,9 +27,9 @@ def relation(comparison: MetricComparison | None) -> str:
     if comparison is None:
         return ""
     if comparison.ratio is not None:
-        return f"× {on_one_line(comparison.ratio)}"
+        return f"× {format_interval(comparison.ratio)}"
     sign = "+" if comparison.difference is not None and comparison.difference.mean > 0 else ""
-    return f"{sign}{on_one_line(comparison.difference)}"
+    return f"{sign}{format_interval(comparison.difference)}"
 
 
 def _ends(interval: Interval) -> str:
@@ -67,7 +67,7 @@ def _comparison(workload: str, baseline: str, entries: Sequence[Compared]) -> Ta
         for entry in entries:
             if entry.metric == metric:
                 reference = "" if entry.reference_ratio is None else figure(entry.reference_ratio)
-                figures = on_one_line(entry.ours), relation(entry.against), _wins(entry), reference
+                figures = format_interval(entry.ours), relation(entry.against), _wins(entry), reference
                 rows.append([f"  {_policy(entry)}", *figures])
     variant = f", variant {entries[0].variant}" if entries[0].variant else ""
     title = f"{short_name(workload)}{variant}: baseline {short_name(baseline)}, [95 % interval]"
@@ -106,10 +106,10 @@ def standing_tables(
 
 
 def _standing_row(standing: Standing) -> list[str]:
-    figures = [on_one_line(each) for each in (standing.replicas, standing.late_min, standing.actions)]
+    figures = [format_interval(each) for each in (standing.replicas, standing.late_min, standing.actions)]
     for cost, won in zip(standing.total_costs, standing.won, strict=True):
-        figures += [on_one_line(cost), str(len(won)) if standing.competes else ""]
-    return [_standing_name(standing), *figures, on_one_line(standing.above_oracle_pct)]
+        figures += [format_interval(cost), str(len(won)) if standing.competes else ""]
+    return [_standing_name(standing), *figures, format_interval(standing.above_oracle_pct)]
 
 
 def _winners(found: Sequence[Standing], prices: Sequence[float], workloads: Sequence[str]) -> Table:

@@ -10,7 +10,7 @@ import numpy as np
 from gesscale.errors import InputError
 from latency_map import LARGEST, LatencyMap, read_map
 from latency_map.delays import Delays
-from latency_map.generate import Clusters, Span, clustered, node_names
+from latency_map.generate import Clusters, Span, generate_clustered, node_names
 from testbed.arena.experiments.sections import GeneratedMap, MapKind, NodesSection
 from testbed.cluster.topology import read_topology
 from testbed.simulator.scene import SimulatedNode
@@ -103,4 +103,4 @@ def _round_trips_ms(rng: np.random.Generator, generated: GeneratedMap, count: in
         within=within,
         between=Span(low_ms=low, high_ms=high),
     )
-    return clustered(rng, count, sites)
+    return generate_clustered(rng, count, sites)

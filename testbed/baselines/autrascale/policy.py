@@ -21,11 +21,18 @@ from testbed.baselines.autrascale.situation import (
     AutrascaleMemo,
     AutrascaleSettings,
     RateModel,
-    formatted,
-    is_other,
-    unchanged,
+    format_configuration,
+    is_other_rate,
+    keep_replicas,
 )
-from testbed.baselines.autrascale.steps import begin_draining, drain, keep_up, keep_up_again, search_again, search_on
+from testbed.baselines.autrascale.steps import (
+    begin_draining,
+    continue_search,
+    drain,
+    keep_up,
+    keep_up_again,
+    search_again,
+)
 from testbed.baselines.shared.sizing import (
     PLACEMENT_SETTINGS,
     SizeProposal,
@@ -128,27 +135,27 @@ def _step(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
     memo = _at_present_rate(memo)
     if memo.phase in _STEPS:
         return _STEPS[memo.phase](memo, now)
-    if is_other(memo.recent_rates[-1], memo.rate):
+    if is_other_rate(memo.recent_rates[-1], memo.rate):
         detail = (
             f"input {memo.recent_rates[-1]:.0f} rows/s, was {memo.rate:.0f}; waiting for {_RATE_CHANGE_STEPS} steps"
         )
-        return unchanged(memo, detail, Reason.WITHIN_TARGET)
+        return keep_replicas(memo, detail, Reason.WITHIN_TARGET)
     return (
         keep_up_again(memo, now)
-        or (search_on(memo, now) if memo.phase == "latency" else search_again(memo, now))
+        or (continue_search(memo, now) if memo.phase == "latency" else search_again(memo, now))
         or begin_draining(memo, now)
-        or unchanged(memo, f"{formatted(memo.replicas)} meets its targets", Reason.WITHIN_TARGET)
+        or keep_replicas(memo, f"{format_configuration(memo.replicas)} meets its targets", Reason.WITHIN_TARGET)
     )
 
 
 def _at_present_rate(memo: AutrascaleMemo) -> AutrascaleMemo:
     """Switch the memo to another input rate if that rate persists."""
     recent = memo.recent_rates
-    changed = len(recent) == _RATE_CHANGE_STEPS and all(is_other(rate, memo.rate) for rate in recent)
+    changed = len(recent) == _RATE_CHANGE_STEPS and all(is_other_rate(rate, memo.rate) for rate in recent)
     if not changed or min(recent) < memo.rate < max(recent):
         return memo
     rate = median(recent)
-    near = (model for model in memo.models if not is_other(rate, model.rate))
+    near = (model for model in memo.models if not is_other_rate(rate, model.rate))
     present = min(near, key=lambda model: abs(model.rate - rate), default=RateModel(rate=rate))
     former = (model for model in memo.models if model is not present and model.samples)
     return memo.but(

@@ -346,7 +346,7 @@ def assess(memo: AutrascaleMemo, stabilise_s: float) -> Assessment | None:
     if newest.at_s - memo.since_s < stabilise_s:
         return None
     late = [check for check in memo.checks if check.at_s > newest.at_s - stabilise_s / 2]
-    inside = [check for check in late if not is_other(check.rate, memo.rate)] or late
+    inside = [check for check in late if not is_other_rate(check.rate, memo.rate)] or late
     offered, throughput = fmean(check.rate for check in inside), fmean(check.throughput for check in inside)
     return Assessment(
         rate=median(check.rate for check in inside),
@@ -357,31 +357,31 @@ def assess(memo: AutrascaleMemo, stabilise_s: float) -> Assessment | None:
     )
 
 
-def is_other(rate: float, known: float) -> bool:
+def is_other_rate(rate: float, known: float) -> bool:
     """Return True if a rate differs from that of a model."""
     return abs(rate - known) > _OTHER_RATE * known
 
 
-def unchanged(memo: AutrascaleMemo, detail: str, reason: Reason, **changes: object) -> AutrascaleMemo:
+def keep_replicas(memo: AutrascaleMemo, detail: str, reason: Reason, **changes: object) -> AutrascaleMemo:
     """Return the memo of an unchanged configuration."""
     return memo.but(proposed=memo.replicas, detail=detail, reason=reason, **changes)
 
 
-def ordering(
+def order_replicas(
     memo: AutrascaleMemo, now: AutrascaleContext, replicas: Replicas, phase: Phase, detail: str
 ) -> AutrascaleMemo:
     """Return the memo with a new configuration to run in a step."""
     return memo.but(proposed=replicas, ordered_s=now.at_s, phase=phase, detail=detail, reason=Reason.WITHIN_TARGET)
 
 
-def stabilising(memo: AutrascaleMemo, step: str, stabilise_s: float) -> AutrascaleMemo:
+def wait_until_stable(memo: AutrascaleMemo, step: str, stabilise_s: float) -> AutrascaleMemo:
     """Return the memo of a configuration that has not run long enough for an assessment."""
     ran_s = memo.checks[-1].at_s - memo.since_s
-    detail = f"{step}: {formatted(memo.replicas)} stabilising, {ran_s:.0f} of {stabilise_s:.0f} s"
-    return unchanged(memo, detail, Reason.COOLING_DOWN)
+    detail = f"{step}: {format_configuration(memo.replicas)} stabilising, {ran_s:.0f} of {stabilise_s:.0f} s"
+    return keep_replicas(memo, detail, Reason.COOLING_DOWN)
 
 
-def formatted(replicas: Replicas) -> str:
+def format_configuration(replicas: Replicas) -> str:
     """Format a configuration."""
     return f"({', '.join(map(str, replicas))})"
 

@@ -22,10 +22,10 @@ from testbed.baselines.autrascale.situation import (
     RateModel,
     Trial,
     assess,
-    formatted,
-    ordering,
-    stabilising,
-    unchanged,
+    format_configuration,
+    keep_replicas,
+    order_replicas,
+    wait_until_stable,
 )
 
 
@@ -86,9 +86,9 @@ def begin_draining(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMe
     target = tuple(map(max, memo.replicas, now.sized_for(target_rate)))
     useless = 0 < memo.capped_at < target_rate or target == memo.replicas
     if useless or assessment.throughput >= target_rate or now.at_s < memo.rests_until_s:
-        return unchanged(memo, detail, Reason.DRAINING_BACKLOG)
+        return keep_replicas(memo, detail, Reason.DRAINING_BACKLOG)
     returning = memo.but(return_to=memo.replicas, return_phase=memo.phase)
-    return ordering(returning, now, target, "backlog", f"{detail}: {formatted(target)}")
+    return order_replicas(returning, now, target, "backlog", f"{detail}: {format_configuration(target)}")
 
 
 def drain(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
@@ -102,10 +102,10 @@ def drain(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
     detail = f"{_BACKLOG_STEP}: wait {waiting_s:.0f} s"
     met = newest.latency_s + waiting_s <= now.event_target_s
     if assessment is None or not (met or assessment.falls_behind):
-        return unchanged(memo, detail, Reason.DRAINING_BACKLOG)
+        return keep_replicas(memo, detail, Reason.DRAINING_BACKLOG)
     back = memo.return_to
     rested = memo.but(return_to=(), rests_until_s=now.at_s + now.settings.drain_limit_s)
-    return ordering(rested, now, back, memo.return_phase, f"{detail}; return to {formatted(back)}")
+    return order_replicas(rested, now, back, memo.return_phase, f"{detail}; return to {format_configuration(back)}")
 
 
 # alpha, the weight of the latency in the score, inferred from the scores in V-C; and s_l, the minimum score to accept a
@@ -204,12 +204,12 @@ _LATENCY_STEP = "latency step"
 def begin_latency_step(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
     """Start the latency step after the throughput step; it changes replicas only if the latency is missed (II-B)."""
     if memo.least != memo.replicas:
-        detail = f"{formatted(memo.least)} is the smallest configuration with the highest throughput"
-        return ordering(memo, now, memo.least, "latency", detail)
-    return search_on(memo.but(phase="latency"), now)
+        detail = f"{format_configuration(memo.least)} is the smallest configuration with the highest throughput"
+        return order_replicas(memo, now, memo.least, "latency", detail)
+    return continue_search(memo.but(phase="latency"), now)
 
 
-def search_on(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
+def continue_search(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
     """Assess a configuration; accept it, or order the most promising one.
 
     A configuration that the throughput step ordered can be accepted after the shorter time of that step.
@@ -222,7 +222,7 @@ def search_on(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
     assessment = None if memo.latency_trials else assess(memo, settings.to_stabilise_s)
     if assessment is not None and _is_accepted(updated := _with_sample(memo, now, assessment), now):
         return _accept(updated, now)
-    return stabilising(memo, _LATENCY_STEP, settings.plo_stabilise_s)
+    return wait_until_stable(memo, _LATENCY_STEP, settings.plo_stabilise_s)
 
 
 def search_again(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo | None:
@@ -253,10 +253,10 @@ def _is_accepted(updated: AutrascaleMemo, now: AutrascaleContext) -> bool:
 
 def _accept(updated: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
     detail = (
-        f"{_latency_detail(updated, now)} with {formatted(updated.replicas)}, "
+        f"{_latency_detail(updated, now)} with {format_configuration(updated.replicas)}, "
         f"score {score(updated.models[0].samples[0], updated, now):.2f}"
     )
-    return unchanged(updated, detail, Reason.WITHIN_TARGET, phase="steady")
+    return keep_replicas(updated, detail, Reason.WITHIN_TARGET, phase="steady")
 
 
 def _next_trial(updated: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
@@ -264,14 +264,16 @@ def _next_trial(updated: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMe
     promising = next_configuration(updated, now) if updated.latency_trials < _MAX_TRIALS else None
     if promising is not None:
         ordered = updated.but(latency_trials=updated.latency_trials + 1)
-        return ordering(ordered, now, promising, "latency", f"{detail}; try {formatted(promising)}, the most promising")
+        return order_replicas(
+            ordered, now, promising, "latency", f"{detail}; try {format_configuration(promising)}, the most promising"
+        )
     samples = updated.models[0].samples
     in_time = [item for item in samples if item.sustained and item.latency_s <= now.latency_target_s]
     best = max(in_time or samples, key=lambda item: score(item, updated, now)).replicas
-    ended, detail = updated.but(gave_up=True), f"{detail}; keep {formatted(best)}, the best trial"
+    ended, detail = updated.but(gave_up=True), f"{detail}; keep {format_configuration(best)}, the best trial"
     if best == updated.replicas:
-        return unchanged(ended, detail, Reason.WITHIN_TARGET, phase="steady")
-    return ordering(ended, now, best, "steady", detail)
+        return keep_replicas(ended, detail, Reason.WITHIN_TARGET, phase="steady")
+    return order_replicas(ended, now, best, "steady", detail)
 
 
 def _latency_detail(updated: AutrascaleMemo, now: AutrascaleContext) -> str:
@@ -294,7 +296,7 @@ def keep_up(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
     stabilise_s = now.settings.to_stabilise_s
     assessment = assess(memo, stabilise_s)
     if assessment is None:
-        return stabilising(memo, _THROUGHPUT_STEP, stabilise_s)
+        return wait_until_stable(memo, _THROUGHPUT_STEP, stabilise_s)
     target = replicas_by_true_rates(memo, now, assessment)
     shrinks = not assessment.falls_behind and memo.may_shrink and target != memo.replicas
     if shrinks and (draining := begin_draining(memo, now)) is not None:
@@ -304,7 +306,9 @@ def keep_up(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
     if not assessment.falls_behind and not shrinks:
         return begin_latency_step(updated.but(least=memo.replicas, capped_at=0.0), now)
     if target not in {trial.replicas for trial in tried}:
-        return ordering(updated, now, target, "throughput", f"{_throughput_detail(assessment)} {formatted(target)}")
+        return order_replicas(
+            updated, now, target, "throughput", f"{_throughput_detail(assessment)} {format_configuration(target)}"
+        )
     best = _best_trial(tried)
     capped_at = best.throughput if best.throughput < KEPT_UP * assessment.rate else 0.0
     return begin_latency_step(updated.but(least=best.replicas, capped_at=capped_at), now)
@@ -321,8 +325,12 @@ def keep_up_again(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMem
     if no_growth or target in {trial.replicas for trial in tried}:
         return None
     tried = (*tried, _trial(memo, assessment))
-    return ordering(
-        memo.but(tried=tried), now, target, "throughput", f"{_throughput_detail(assessment)} {formatted(target)}"
+    return order_replicas(
+        memo.but(tried=tried),
+        now,
+        target,
+        "throughput",
+        f"{_throughput_detail(assessment)} {format_configuration(target)}",
     )
 
 

@@ -27,7 +27,7 @@ from testbed.baselines.daedalus.scale_out import (
     workers,
 )
 from testbed.baselines.daedalus.settings import DaedalusSettings
-from testbed.baselines.daedalus.workload import Forecaster, History, extended, with_idle_time
+from testbed.baselines.daedalus.workload import Forecaster, History, extend_history, with_idle_time
 from testbed.baselines.shared.signals import cpu_share
 from testbed.baselines.shared.sizing import PLACEMENT_SETTINGS, SizeProposal, SizingPolicy, with_configured_placement
 
@@ -103,7 +103,7 @@ def _with_workload(
     memo: DaedalusMemo, reading: OperatorReading, at_s: float, settings: DaedalusSettings
 ) -> DaedalusMemo:
     """Add the offered and processed rows, evaluate the last forecast, and make the next one."""
-    history = extended(memo.history, reading.batches)
+    history = extend_history(memo.history, reading.batches)
     if reading.input_rows_per_s == 0:
         history = with_idle_time(history, at_s)
     if history is None:

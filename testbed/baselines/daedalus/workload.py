@@ -42,7 +42,7 @@ class History:
     rows_per_s: tuple[float, ...]
 
 
-def extended(history: History | None, batches: Sequence[Batch]) -> History | None:
+def extend_history(history: History | None, batches: Sequence[Batch]) -> History | None:
     """Add the rows of newer batches to the history.
 
     Parameters
@@ -68,7 +68,7 @@ def extended(history: History | None, batches: Sequence[Batch]) -> History | Non
     return History(
         until_s=last * STEP_S,
         offered_rows=float(at_edges[-1]),
-        rows_per_s=(*earlier, *(rounded(rate) for rate in rates.tolist()))[-_MAX_BINS:],
+        rows_per_s=(*earlier, *(round_figure(rate) for rate in rates.tolist()))[-_MAX_BINS:],
     )
 
 
@@ -86,7 +86,7 @@ def with_idle_time(history: History | None, at_s: float) -> History | None:
     )
 
 
-def rounded(figure: float) -> float:
+def round_figure(figure: float) -> float:
     """Round a figure to five digits."""
     return float(f"{figure:.5g}")
 
@@ -113,7 +113,7 @@ def _before(history: History | None, first: int, next_rate: float) -> tuple[floa
     if gap >= _MAX_BINS:
         return ()
     between = np.linspace(history.rows_per_s[-1], next_rate, gap + 2)[1:-1]
-    return (*history.rows_per_s, *(rounded(rate) for rate in between.tolist()))
+    return (*history.rows_per_s, *(round_figure(rate) for rate in between.tolist()))
 
 
 _UP_TO_TWO = ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (0, 2), (2, 1), (1, 2), (2, 2))
@@ -154,7 +154,7 @@ class Arima:
         return f"ARIMA({','.join(map(str, self.order))})"
 
 
-def fitted(rows_per_s: NDArray[np.float64]) -> Arima | None:
+def fit_arima(rows_per_s: NDArray[np.float64]) -> Arima | None:
     """Fit the model with the lowest AIC; None if none fits."""
     unit = float(np.mean(rows_per_s)) if len(rows_per_s) else 0.0
     if unit <= 0 or not math.isfinite(unit) or np.ptp(rows_per_s) <= 1e-9 * unit:
@@ -276,7 +276,7 @@ class Forecaster:
         model, tried_bins = self.model, self.tried_bins
         grown = len(series) >= max(_MIN_BINS, 2 * tried_bins)
         if grown or (tried_bins and bad_loops >= _BAD_LIMIT):
-            model, tried_bins, bad_loops = fitted(series) or model, len(series), 0
+            model, tried_bins, bad_loops = fit_arima(series) or model, len(series), 0
         return Forecaster(
             model=model,
             tried_bins=tried_bins,
@@ -320,7 +320,7 @@ def _steps(history: History, now_s: float, settings: DaedalusSettings) -> int:
 
 def _forecast_of(model: Arima | None, series: NDArray[np.float64], steps: int) -> tuple[float, ...]:
     values = None if model is None else forecast(model, series, steps)
-    return () if values is None else tuple(rounded(value) for value in values.tolist())
+    return () if values is None else tuple(round_figure(value) for value in values.tolist())
 
 
 def _line(history: History, steps: int) -> NDArray[np.float64]:

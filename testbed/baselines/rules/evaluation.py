@@ -94,7 +94,7 @@ class RuleEvaluation:
     fired: frozenset[str]
 
 
-def ranked(rules: Iterable[Rule], operator: str) -> tuple[Rule, ...]:
+def rank_rules(rules: Iterable[Rule], operator: str) -> tuple[Rule, ...]:
     """Return the rules of an operator: its own first, then those for all operators, each in order (Algorithm 4.1)."""
     mine = [rule for rule in rules if rule.operator in {ALL, operator}]
     return tuple(sorted(mine, key=lambda rule: rule.operator != operator))

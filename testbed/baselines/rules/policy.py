@@ -30,10 +30,10 @@ from testbed.baselines.rules.evaluation import (
     condition,
     conjunction,
     evaluate_rules,
-    ranked,
+    rank_rules,
 )
 from testbed.baselines.rules.model import Metric, Rule, ScalingAction, distinct
-from testbed.baselines.rules.readings import MetricSamples, appended, is_reported, label, pruned, reports
+from testbed.baselines.rules.readings import MetricSamples, append_reports, is_reported, label, prune_samples, reports
 from testbed.baselines.rules.settings import DEFAULT_RULES, RulesSettings, check_operators, read_rules
 from testbed.baselines.shared.sizing import PLACEMENT_SETTINGS, SizeProposal, SizingPolicy, SizingSettings
 
@@ -143,7 +143,7 @@ class RulesPolicy(SizingPolicy):
         self, before: Mapping[Metric, MetricSamples], reading: OperatorReading, change: Order | None
     ) -> dict[Metric, MetricSamples]:
         max_s: dict[Metric, float] = {}
-        for rule in ranked(self.rules, reading.operator):
+        for rule in rank_rules(self.rules, reading.operator):
             for trigger in rule.when:
                 max_s[trigger.metric] = max(trigger.for_s, max_s.get(trigger.metric, 0.0))
         since_s, gap_s = -math.inf, self.semantics.max_gap_s
@@ -151,9 +151,9 @@ class RulesPolicy(SizingPolicy):
             since_s = _completed_s(change, reading)
         found = {}
         for metric, reach_s in max_s.items():
-            samples = appended(before.get(metric, ()), reports(metric, reading, gap_s), gap_s)
+            samples = append_reports(before.get(metric, ()), reports(metric, reading, gap_s), gap_s)
             fresh = [sample for sample in samples if sample.at_s > since_s]
-            found[metric] = pruned(fresh, reach_s, max(2, _MAX_SAMPLES // len(max_s)))
+            found[metric] = prune_samples(fresh, reach_s, max(2, _MAX_SAMPLES // len(max_s)))
         return found
 
     def _is_fresh(self, memo: RulesMemo) -> bool:
@@ -168,7 +168,7 @@ class RulesPolicy(SizingPolicy):
         labels = {metric: label(metric, reading) for metric in reported}
         return {
             rule.name: condition(rule, reported, memo.at_s, self.semantics, labels)
-            for rule in ranked(self.rules, reading.operator)
+            for rule in rank_rules(self.rules, reading.operator)
         }
 
     def _of_all(self, conditions_of: Mapping[str, Mapping[str, RuleCondition]]) -> Mapping[str, RuleCondition]:
@@ -191,7 +191,7 @@ class RulesPolicy(SizingPolicy):
             done_s=memo.done_s,
             fired=memo.fired,
         )
-        return evaluate_rules(ranked(self.rules, name), conditions, context, self.semantics)
+        return evaluate_rules(rank_rules(self.rules, name), conditions, context, self.semantics)
 
 
 def rules_policy(workflow: Workflow, options: PolicyOptions, given: RulesSettings) -> RulesPolicy:

@@ -39,7 +39,7 @@ class MetricSample(NamedTuple):
 MetricSamples = tuple[MetricSample, ...]
 
 
-def appended(samples: Sequence[MetricSample], reports: Iterable[MetricReport], max_gap_s: float) -> MetricSamples:
+def append_reports(samples: Sequence[MetricSample], reports: Iterable[MetricReport], max_gap_s: float) -> MetricSamples:
     """Append newer reports to samples."""
     result = list(samples)
     for report in reports:
@@ -54,7 +54,7 @@ def appended(samples: Sequence[MetricSample], reports: Iterable[MetricReport], m
     return tuple(result)
 
 
-def pruned(samples: Sequence[MetricSample], max_s: float, most: int) -> MetricSamples:
+def prune_samples(samples: Sequence[MetricSample], max_s: float, most: int) -> MetricSamples:
     """Remove the samples that no condition needs.
 
     Parameters

@@ -10,7 +10,7 @@ import numpy as np
 
 from gesscale.errors import InputError
 from gesscale.model.decision import Change, Decision
-from gesscale.model.evidence import warm
+from gesscale.model.evidence import mark_warm
 from gesscale.model.observation import Batch
 from gesscale.model.workflow import Operator, Workflow
 from gesscale.monitor.batch_screen import screen_batches
@@ -99,7 +99,7 @@ class RecordedRun:
     @property
     def warm_batches(self) -> tuple[Batch, ...]:
         """Batches with rows on the same replicas as the two batches before."""
-        evidence = warm(self.batches)
+        evidence = mark_warm(self.batches)
         return tuple(b for b, is_warm in zip(self.batches, evidence, strict=True) if is_warm and b.rows)
 
 

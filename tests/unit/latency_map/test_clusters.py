@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from latency_map import Survey
-from latency_map.generate import Clusters, Span, clustered
+from latency_map.generate import Clusters, Span, generate_clustered
 from latency_map.summary import clusters, reading_order, symmetric_map
 
 NAN = float("nan")
@@ -31,7 +31,7 @@ def test_a_uniform_map_is_one_cluster(nodes):
 @pytest.mark.parametrize("count", [2, 5, 8])
 def test_clusters_that_were_generated_are_found(count):
     parameters = Clusters(count=count, within=Span(low_ms=2, high_ms=5), between=Span(low_ms=40, high_ms=90))
-    rtt_ms = clustered(np.random.default_rng(3), 40, parameters)
+    rtt_ms = generate_clustered(np.random.default_rng(3), 40, parameters)
     names = tuple(f"n{row:02d}" for row in range(40))
     groups = {tuple(names[row] for row in range(40) if row * count // 40 == group) for group in range(count)}
     assert set(clusters(Survey(names=names, rtt_ms=rtt_ms))) == groups

@@ -5,7 +5,7 @@ import pytest
 from refusals import refused
 
 from latency_map import LatencyMapError, Survey
-from latency_map.generate import Clusters, Span, clustered, node_names
+from latency_map.generate import Clusters, Span, generate_clustered, node_names
 from latency_map.pictures import draw_heat_map, draw_node_link, save
 from latency_map.pictures.figure import MEMBER_COLOUR, node_labels
 
@@ -19,7 +19,7 @@ SMALL = Survey(
 
 def generated(nodes):
     rng = np.random.default_rng(1)
-    rtt_ms = clustered(rng, nodes, SITES)
+    rtt_ms = generate_clustered(rng, nodes, SITES)
     upper = np.triu(rtt_ms * np.exp(0.1 * rng.standard_normal((nodes, nodes))), 1)
     rtt_ms = upper + upper.T  # no two pairs are as far apart
     return Survey(names=node_names(nodes), rtt_ms=rtt_ms)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gesscale.model.evidence import warm
+from gesscale.model.evidence import mark_warm
 from gesscale.model.observation import Batch
 from gesscale.model.workflow import Operator
 from gesscale.policies.gesscale2.analysis.best_placements import max_trips_s
@@ -39,7 +39,7 @@ def warm_samples(
 ) -> Iterator[BatchSample]:
     """Yield the warm batches that ended after an instant as samples, if the latency map has their delays."""
     samples: dict[tuple[str, ...], BatchSample | None] = {}
-    for batch, is_warm in zip(batches, warm(batches), strict=True):
+    for batch, is_warm in zip(batches, mark_warm(batches), strict=True):
         if not is_warm or batch.ended_at_s <= since_s or not batch.nodes:
             continue
         if batch.nodes not in samples:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gesscale.model.evidence import saturated, warm
+from gesscale.model.evidence import mark_saturated, mark_warm
 from gesscale.model.observation import Batch
 
 CAP = 100
@@ -58,7 +58,7 @@ def placed(*nodes: str, ids: list[int] | None = None) -> list[Batch]:
     ],
 )
 def test_saturated_batches_are_consecutive_and_late_or_growing(batches: list[Batch], at_limit: list[bool]) -> None:
-    assert saturated(batches) == at_limit
+    assert mark_saturated(batches) == at_limit
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_saturated_batches_are_consecutive_and_late_or_growing(batches: list[Bat
     ],
 )
 def test_batches_are_cold_after_a_beginning_a_gap_or_a_change(batches: list[Batch], are_warm: list[bool]) -> None:
-    assert warm(batches) == are_warm
+    assert mark_warm(batches) == are_warm
 
 
 def test_only_the_first_batch_with_rows_is_cold_after_empty_ones() -> None:
@@ -82,7 +82,7 @@ def test_only_the_first_batch_with_rows_is_cold_after_empty_ones() -> None:
     empty_at_first = [
         replace(batch, rows=rows) for batch, rows in zip(placed(*"aaaaaa"), [0, 0, 24, 312, 0, 138], strict=True)
     ]
-    assert warm(empty_at_first) == [False, False, False, True, True, True]
+    assert mark_warm(empty_at_first) == [False, False, False, True, True, True]
 
 
 def test_a_query_resumed_from_its_checkpoint_is_cold() -> None:
@@ -91,4 +91,4 @@ def test_a_query_resumed_from_its_checkpoint_is_cold() -> None:
         replace(batch, offered_rows_total=total)
         for batch, total in zip(placed("a", "a", "a", "a"), totals, strict=True)
     ]
-    assert warm(resumed) == [False, True, False, True]
+    assert mark_warm(resumed) == [False, True, False, True]

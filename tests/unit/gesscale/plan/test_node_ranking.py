@@ -6,7 +6,7 @@ import pytest
 from edge import FakeCluster, FakeMetrics, control_loop, delays, observe, reading
 
 from gesscale.model.decision import Change, Reason
-from gesscale.plan.node_ranking import additions, ineligible_nodes
+from gesscale.plan.node_ranking import ineligible_nodes, rank_additions
 from gesscale.ports import ClusterState, Node
 
 INELIGIBLE = (Reason.NOT_READY, Reason.CORDONED, Reason.NO_ROOM, Reason.EXCLUDED, Reason.NOT_IN_POOL)
@@ -17,7 +17,7 @@ OVERLOADED = reading(("hub",), throughput=100, offered=150, saturated=1.0, backl
 def test_each_hindrance_of_a_node_is_a_rejection_with_its_reason(reason):
     near = Node(name="near", problem="so it is", reason=reason)
     state = ClusterState(nodes={"hub": Node(name="hub"), "near": near, "mid": Node(name="mid")})
-    ranked = additions(delays(), state, ("hub",), "hub")
+    ranked = rank_additions(delays(), state, ("hub",), "hub")
     assert ranked.nodes == ("mid",)
     assert [(item.node, item.reason, item.detail) for item in ranked.rejections] == [("near", reason, "so it is")]
 

@@ -7,7 +7,7 @@ from edge import batches, known, reading
 from gesscale.model.decision import Analysis, Plan, Reason, Verdict
 from gesscale.model.order import Order
 from gesscale.plan.filters import restore_lost
-from gesscale.plan.settling import settled
+from gesscale.plan.settling import settle_order
 from gesscale.ports import ClusterState, Node
 
 CHANGE = Order(at_s=900.0, placement=("hub", "near"))
@@ -20,25 +20,25 @@ def seen(warm_nodes):
 
 
 def test_a_warm_batch_on_the_nodes_that_were_ordered_settles_a_change():
-    assert settled(CHANGE, seen(("near", "hub")), 300.0) is not None
+    assert settle_order(CHANGE, seen(("near", "hub")), 300.0) is not None
 
 
 def test_a_warm_batch_on_the_previous_nodes_settles_nothing():
-    assert settled(CHANGE, seen(("hub",)), 300.0) is None
+    assert settle_order(CHANGE, seen(("hub",)), 300.0) is None
 
 
 def test_after_its_time_it_counts_as_settled_whatever_ran():
-    assert settled(CHANGE, seen(("hub",)), 100.0) is not None
+    assert settle_order(CHANGE, seen(("hub",)), 100.0) is not None
 
 
 def test_the_start_of_the_first_batch_on_the_ordered_nodes_is_kept():
     # Batches began at 896, 898, 900 and 902 s, the third on the hub alone; the order is of 899 s.
     on_both = batches(("hub", "near"), at_s=904.0, rows=50, seconds=2.0)
     ran = (*on_both[:2], replace(on_both[2], nodes=("hub",)), on_both[3])
-    done = settled(CHANGE.model_copy(update={"at_s": 899.0}), replace(seen(("near", "hub")), batches=ran), 300.0)
+    done = settle_order(CHANGE.model_copy(update={"at_s": 899.0}), replace(seen(("near", "hub")), batches=ran), 300.0)
     assert done is not None
     assert done.first_tasks_s == 3.0
-    none = settled(CHANGE, replace(seen(("hub",)), batches=()), 100.0)
+    none = settle_order(CHANGE, replace(seen(("hub",)), batches=()), 100.0)
     assert none is not None
     assert none.first_tasks_s is None
 

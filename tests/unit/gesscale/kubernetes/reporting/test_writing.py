@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from recorded_steps import T0_S, after, decided, evidence, ordered, overloaded, report_of
 
-from gesscale.kubernetes.reporting.report import merged, status_patch
+from gesscale.kubernetes.reporting.report import apply_merge_patch, status_patch
 from gesscale.kubernetes.resource.status import DriverStatus, StreamAutoscalerStatus
 from gesscale.model.decision import MapStatus, Reason, Verdict
 from perfmodel import Reading
@@ -81,7 +81,7 @@ STATUSES = st.dictionaries(st.sampled_from(["load", "mst", "history", "driver", 
 def test_the_patch_applied_to_the_old_status_gives_the_new_one(old, new):
     patch = status_patch(old, new)
     if patch is not None:
-        assert merged(old, patch) == new
+        assert apply_merge_patch(old, patch) == new
     else:  # figures may differ by a little, nothing else may
         assert all(old.get(key) == new.get(key) for key in ("history", "driver", "replicas"))
     assert status_patch(new, new) is None
@@ -96,7 +96,7 @@ def test_the_written_status_is_valid_and_has_the_newest_reason(loads, picks):
     status = {}
     for step, (load, reason) in enumerate(zip(loads, picks, strict=False)):
         report = report_of(status, after(decided(T0_S + 10 * step, load=load, reason=reason)))
-        assert merged(status, report.patch or {}) == report.status
+        assert apply_merge_patch(status, report.patch or {}) == report.status
         status = report.status
     assert StreamAutoscalerStatus.model_validate(status).document() == status
     assert status["lastDecision"]["reason"] == picks[len(loads) - 1]

@@ -66,7 +66,7 @@ def test_trend_is_used_without_a_forecast():
 
 def test_bad_loops_count_on_end_and_the_fifteenth_fits_anew(monkeypatch):
     fits = []
-    monkeypatch.setattr(forecasts, "fitted", lambda series: fits.append(len(series)) or MODEL)
+    monkeypatch.setattr(forecasts, "fit_arima", lambda series: fits.append(len(series)) or MODEL)
     past = history(*[100] * 30)
     assert updated(forecaster(85, 85, bad_loops=3), past).bad_loops == 4  # WAPE 15 %: above 10 %
     assert updated(forecaster(95, 95, bad_loops=3), past).bad_loops == 0

@@ -13,7 +13,7 @@ from testbed.baselines.rules.evaluation import (
     State,
     condition,
     evaluate_rules,
-    ranked,
+    rank_rules,
     resized,
     trigger_state,
 )
@@ -53,7 +53,7 @@ def context(**changes: object) -> RuleContext:
 def found(*rules: Rule, seen: RuleCondition = HOLDS, at: RuleContext | None = None, **semantics: object):
     named = distinct(rules)
     conditions = {each.name: seen for each in named}
-    return evaluate_rules(ranked(named, "op"), conditions, at or context(), read(**semantics))
+    return evaluate_rules(rank_rules(named, "op"), conditions, at or context(), read(**semantics))
 
 
 def wanted(ruling):
@@ -191,4 +191,4 @@ def test_scale_out_takes_precedence():
 
 def test_an_operators_own_rules_come_before_those_of_all():
     rules = distinct([rule(operator="*", name="all"), rule(name="own"), rule(operator="other", name="others")])
-    assert [each.name for each in ranked(rules, "op")] == ["own", "all"]
+    assert [each.name for each in rank_rules(rules, "op")] == ["own", "all"]

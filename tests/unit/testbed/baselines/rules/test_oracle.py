@@ -9,9 +9,9 @@ from fractions import Fraction
 import pytest
 
 from gesscale.model.workflow import Operator
-from testbed.baselines.rules.evaluation import RuleContext, condition, evaluate_rules, ranked
+from testbed.baselines.rules.evaluation import RuleContext, condition, evaluate_rules, rank_rules
 from testbed.baselines.rules.model import Metric, Rule, ScalingAction, distinct
-from testbed.baselines.rules.readings import MetricReport, MetricSamples, appended, pruned
+from testbed.baselines.rules.readings import MetricReport, MetricSamples, append_reports, prune_samples
 from testbed.baselines.rules.settings import RulesSettings
 
 PERIOD_S = 5.0
@@ -48,7 +48,7 @@ def run(
 ) -> Run:
     """Let rules scale one operator, whose replicas take from one queue."""
     semantics = RulesSettings.model_validate(read)
-    mine = ranked(distinct(rules), name)
+    mine = rank_rules(distinct(rules), name)
     max_s = max((trigger.for_s for rule in mine for trigger in rule.when), default=0.0)
     context = {"operator": Operator(name=name, driver_node="n0", max_replicas=100)}
     done_s: dict[ScalingAction, float] = {}
@@ -60,8 +60,8 @@ def run(
         if step:
             queue = _after(queue, load(now_s - PERIOD_S), service_rows_per_s, replicas)
         found.queue[now_s] = float(queue)
-        samples = appended(samples, [MetricReport(now_s, float(queue), PERIOD_S)], semantics.max_gap_s)
-        samples = pruned(samples, max_s, 100)
+        samples = append_reports(samples, [MetricReport(now_s, float(queue), PERIOD_S)], semantics.max_gap_s)
+        samples = prune_samples(samples, max_s, 100)
         seen = {Metric.QUEUE_LENGTH: samples}
         conditions = {rule.name: condition(rule, seen, now_s, semantics) for rule in mine}
         now = RuleContext(now_s=now_s, replicas=replicas, done_s=done_s, fired=fired, **context)

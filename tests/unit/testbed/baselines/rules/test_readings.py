@@ -14,9 +14,9 @@ from testbed.baselines.rules.readings import (
     BATCH_METRICS,
     MetricReport,
     MetricSample,
-    appended,
+    append_reports,
     is_reported,
-    pruned,
+    prune_samples,
     reports,
 )
 
@@ -95,23 +95,23 @@ def at_s(samples: tuple[MetricSample, ...]) -> list[float]:
 
 
 def test_report_covers_the_time_since_the_last_one():
-    samples = appended((), at_instants(5, 10, 20, 22), max_gap_s=60)
+    samples = append_reports((), at_instants(5, 10, 20, 22), max_gap_s=60)
     assert [sample.covers_s for sample in samples] == [0, 5, 5, 2]
 
 
 def test_one_sample_beyond_the_longest_time_is_kept_and_two_in_any_case():
-    samples = appended((), at_instants(*range(0, 60, 11)), max_gap_s=60)  # 0, 11, ..., 55
-    assert at_s(pruned(samples, 30, 100)) == [22, 33, 44, 55]
-    assert at_s(pruned(samples, 33, 100)) == [22, 33, 44, 55]
-    assert at_s(pruned(samples, 5, 100)) == [44, 55]
-    assert at_s(pruned(samples[-1:], 5, 100)) == [55]
-    assert pruned((), 30, 100) == ()
+    samples = append_reports((), at_instants(*range(0, 60, 11)), max_gap_s=60)  # 0, 11, ..., 55
+    assert at_s(prune_samples(samples, 30, 100)) == [22, 33, 44, 55]
+    assert at_s(prune_samples(samples, 33, 100)) == [22, 33, 44, 55]
+    assert at_s(prune_samples(samples, 5, 100)) == [44, 55]
+    assert at_s(prune_samples(samples[-1:], 5, 100)) == [55]
+    assert prune_samples((), 30, 100) == ()
 
 
 @given(values=st.lists(st.floats(-1e6, 1e6, allow_nan=False), min_size=2, max_size=300), most=st.integers(2, 40))
 def test_merged_samples_hide_no_value_and_lose_no_time(values, most):
-    samples = appended((), [MetricReport(5.0 * n, value, 5.0) for n, value in enumerate(values)], max_gap_s=60)
-    kept = pruned(samples, 1e9, most)
+    samples = append_reports((), [MetricReport(5.0 * n, value, 5.0) for n, value in enumerate(values)], max_gap_s=60)
+    kept = prune_samples(samples, 1e9, most)
     assert len(kept) <= most
     assert kept[-1] == samples[-1]
     assert min(item.low for item in kept) == min(item.low for item in samples)
