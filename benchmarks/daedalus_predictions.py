@@ -104,13 +104,13 @@ class MemoReader:
         if memo.forecaster.wape is not None:
             self.findings.wapes.append(memo.forecaster.wape)
 
-    def sampled(self, operator: str, sample: Sample) -> None:
+    def on_sample(self, operator: str, sample: Sample) -> None:
         """Ignore samples."""
 
-    def completed(self, completion: Completion) -> None:
+    def on_completion(self, completion: Completion) -> None:
         """Ignore rows."""
 
-    def decided(self, decisions: tuple[Decision, ...]) -> None:
+    def on_decisions(self, decisions: tuple[Decision, ...]) -> None:
         """Count the changes."""
         self.findings.changes += sum(decision.acted for decision in decisions)
 

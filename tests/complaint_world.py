@@ -56,7 +56,7 @@ def run(
         latencies=FaultyLatencies(loop.latencies, faults, clock.now_s),
         cluster=FaultyCluster(loop.cluster, faults, clock.now_s),
     )
-    wired(loop).run(clock, scene.period_s, notes.decided, min_period_s=scene.min_period_s)
+    wired(loop).run(clock, scene.period_s, notes.on_decisions, min_period_s=scene.min_period_s)
     return notes
 
 

@@ -130,7 +130,7 @@ def long_run(
                 budget=ChangeBudget(max_changing_operators),
             )
             watch.take_over(loop, plant_clock)
-            loop.run(clock, scene.period_s, watch.decided, immediately=True, min_period_s=scene.min_period_s)
+            loop.run(clock, scene.period_s, watch.on_decisions, immediately=True, min_period_s=scene.min_period_s)
         restarted_s = plant_clock.now_s()
         if not faults.active(restarted_s, Fault.RESTART):
             return watch.finished()
@@ -165,7 +165,7 @@ class _Watch:
         """Watch the loop that starts now."""
         self._loop, self._clock = loop, clock
 
-    def sampled(self, operator: str, sample: Sample) -> None:
+    def on_sample(self, operator: str, sample: Sample) -> None:
         """Count the backlog."""
         tally = self._plant.tally(operator)
         self._samples += 1
@@ -175,10 +175,10 @@ class _Watch:
             self._hours = hours
             self._hourly(sample.t_s)
 
-    def completed(self, completion: Completion) -> None:
+    def on_completion(self, completion: Completion) -> None:
         """Store nothing: the tallies have the sums."""
 
-    def decided(self, decisions: tuple[Decision, ...]) -> None:
+    def on_decisions(self, decisions: tuple[Decision, ...]) -> None:
         """Count a step."""
         report, now_s = self.report, self._clock.now_s()
         report.steps += 1

@@ -90,13 +90,13 @@ class Notes:
     completions: list[Completion] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
 
-    def sampled(self, operator: str, sample: Sample) -> None:
+    def on_sample(self, operator: str, sample: Sample) -> None:
         self.samples.setdefault(operator, []).append(sample)
 
-    def completed(self, completion: Completion) -> None:
+    def on_completion(self, completion: Completion) -> None:
         self.completions.append(completion)
 
-    def decided(self, decisions: tuple[Decision, ...]) -> None:
+    def on_decisions(self, decisions: tuple[Decision, ...]) -> None:
         self.decisions.extend(decisions)
 
 

@@ -51,27 +51,27 @@ class RunScorer:
         with_series: bool = False,
         decided: Callable[[tuple[Decision, ...]], None] = discard_decisions,
     ) -> None:
-        self.decided = decided
+        self.on_decisions = decided
         operators = scene.workflow.operators
         self._scorers = {
             name: Scorer(scene.duration_s, slo_s, restart_is_supply=restart_is_supply) for name in operators
         }
         # Completions are rows at any sink of the workflow; one scorer receives all of them.
-        self.completed = next(
-            scorer.completed for name, scorer in self._scorers.items() if not scene.workflow.downstream(name)
+        self.on_completion = next(
+            scorer.on_completion for name, scorer in self._scorers.items() if not scene.workflow.downstream(name)
         )
         self._replica_counter = ReplicaCounter(scene.duration_s)
         self._backlog = BacklogMeter(scene.duration_s)
         self._recorded_operator = next(iter(operators))
         self._recorder = SeriesRecorder(scene.duration_s) if with_series else None
 
-    def sampled(self, operator: str, sample: Sample) -> None:
+    def on_sample(self, operator: str, sample: Sample) -> None:
         """Score an operator's sample."""
-        self._scorers[operator].sampled(sample)
-        self._replica_counter.sampled(operator, sample)
-        self._backlog.sampled(operator, sample)
+        self._scorers[operator].on_sample(sample)
+        self._replica_counter.on_sample(operator, sample)
+        self._backlog.on_sample(operator, sample)
         if self._recorder is not None and operator == self._recorded_operator:
-            self._recorder.sampled(sample)
+            self._recorder.on_sample(sample)
 
     def scores(self, ended_at_s: float) -> Mapping[str, Scores]:
         """Return the scores of each operator of a run that ended."""

@@ -35,12 +35,12 @@ def connect_plainly(host: str, port: int) -> http.client.HTTPConnection:
     return http.client.HTTPConnection(host, port, timeout=_TIMEOUT_S)
 
 
-def lie(document: Any) -> Any:
+def falsify(document: Any) -> Any:
     """Return a page with false values: every count and every time is negative.
 
     Examples
     --------
-    >>> lie({"batches": [{"rows": 3, "hosts": ["10.0.0.1"]}], "ok": True})
+    >>> falsify({"batches": [{"rows": 3, "hosts": ["10.0.0.1"]}], "ok": True})
     {'batches': [{'rows': -4, 'hosts': ['10.0.0.1']}], 'ok': True}
     """
     match document:
@@ -49,9 +49,9 @@ def lie(document: Any) -> Any:
         case int() | float():
             return -1 - document
         case list():
-            return [lie(each) for each in document]
+            return [falsify(each) for each in document]
         case dict():
-            return {name: lie(each) for name, each in document.items()}
+            return {name: falsify(each) for name, each in document.items()}
     return document
 
 
@@ -201,7 +201,7 @@ class _Handler(BaseHTTPRequestHandler):
                 upstream.sock.settimeout(None if "watch=" in self.path else _TIMEOUT_S)
                 answer = upstream.getresponse()
                 if fault is ProxyFault.LYING:
-                    self._answer(answer.status, json.dumps(lie(json.load(answer))).encode())
+                    self._answer(answer.status, json.dumps(falsify(json.load(answer))).encode())
                 else:
                     self._stream(answer)
         except (OSError, http.client.HTTPException, ValueError):

@@ -61,9 +61,9 @@ def result_of_run(run: LiveRun, case: Case, world: World, *, with_series: bool) 
     scorer = RunScorer(world.scene, world.slo_s, restart_is_supply=True, with_series=with_series)
     ended_s = run.ended_s(world.scene.duration_s)
     for sample in _samples(run, world, operator, ended_s):
-        scorer.sampled(operator, sample)
+        scorer.on_sample(operator, sample)
     for completion in _completions(run):
-        scorer.completed(completion)
+        scorer.on_completion(completion)
     result = result_of(case, world, scorer, ended_s)
     rows = {"rows_doubled": run.rows_doubled, "rows_lost": run.rows_lost}
     return replace(result, metrics={**result.metrics, **rows})

@@ -35,7 +35,7 @@ class SeriesRecorder:
         self._bin_replicas: list[int] = []
         self._previous_replicas: list[int] = []
 
-    def sampled(self, sample: Sample) -> None:
+    def on_sample(self, sample: Sample) -> None:
         """Add a sample, in the order of time; it holds until the next one."""
         if self._sample is not None:
             self._hold_until(sample.t_s)

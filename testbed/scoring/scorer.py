@@ -58,7 +58,7 @@ class Provision:
         self._demand: int | None = None
         self._change_s: float | None = None  # last change of the demand, until the supply equals it
 
-    def sampled(self, sample: Sample) -> None:
+    def on_sample(self, sample: Sample) -> None:
         """Add a sample, in the order of time; of two at one instant the later holds and both orders count."""
         at_s = sample.t_s
         if self._sample is None:
@@ -174,7 +174,7 @@ class Passage:
         self._objectives_s = tuple(multiple * slo_s for multiple in OBJECTIVES)
         self._lag = LagCurve(self._objectives_s)
 
-    def completed(self, completion: Completion) -> None:
+    def on_completion(self, completion: Completion) -> None:
         """Add rows that reached a sink, in the order of their arrival."""
         rows = completion.rows
         if rows <= 0:
@@ -230,16 +230,16 @@ class Scorer:
         self._provision = Provision(measured_s, restart_is_supply=restart_is_supply)
         self._passage = Passage(slo_s)
 
-    def sampled(self, sample: Sample) -> None:
+    def on_sample(self, sample: Sample) -> None:
         """Add a sample, in the order of time.
 
         Of two at one instant the later one holds; the reconfigurations of both count.
         """
-        self._provision.sampled(sample)
+        self._provision.on_sample(sample)
 
-    def completed(self, completion: Completion) -> None:
+    def on_completion(self, completion: Completion) -> None:
         """Add rows that reached a sink of the workflow, in the order of their arrival."""
-        self._passage.completed(completion)
+        self._passage.on_completion(completion)
 
     def scores(self, ended_at_s: float, *, rows_left: bool = False) -> Scores:
         """Return the scores of a run that ended; more samples may still follow."""

@@ -31,7 +31,7 @@ class ReplicaCounter:
         self._ordered = False
         self._total = self._most = self._final = self._actions = 0
 
-    def sampled(self, operator: str, sample: Sample) -> None:
+    def on_sample(self, operator: str, sample: Sample) -> None:
         """Add an operator's sample; samples arrive in the order of time, those of an instant in any order."""
         if sample.t_s > self._at_s:
             self._hold_until(sample.t_s)
@@ -83,7 +83,7 @@ class BacklogMeter:
         self._measured_s = measured_s
         self._queues: dict[str, _Queue] = {}
 
-    def sampled(self, operator: str, sample: Sample) -> None:
+    def on_sample(self, operator: str, sample: Sample) -> None:
         """Add an operator's sample, in the order of time."""
         queue = self._queues.get(operator) or self._queues.setdefault(operator, _Queue())
         queue.hold_until(sample.t_s if sample.t_s < self._measured_s else self._measured_s)

@@ -90,14 +90,14 @@ class Plant(Reports, Protocol):
 class Observer(Protocol):
     """Receives the events of a run."""
 
-    def sampled(self, operator: str, sample: Sample) -> None:
+    def on_sample(self, operator: str, sample: Sample) -> None:
         """Receive an operator's sample."""
         ...
 
-    def completed(self, completion: Completion) -> None:
+    def on_completion(self, completion: Completion) -> None:
         """Receive rows that reached a sink."""
         ...
 
-    def decided(self, decisions: tuple[Decision, ...]) -> None:
+    def on_decisions(self, decisions: tuple[Decision, ...]) -> None:
         """Receive the decisions of a step."""
         ...

@@ -88,9 +88,9 @@ class SimulatedClock:
                 (after.processed_rows - tally.processed_rows) / lasted_s,
                 self.cluster.take_orders(name) if has_orders else 0,
             )
-            observer.sampled(name, sample)
+            observer.on_sample(name, sample)
         for completion in self.plant.completions():
-            observer.completed(completion)
+            observer.on_completion(completion)
 
     def _fresh_rows(self, until_s: float) -> dict[str, float]:
         """Return the rows that each source has offered since the last call."""
@@ -135,7 +135,7 @@ def simulate(
     loop.run(
         clock,
         scene.period_s,
-        observer.decided,
+        observer.on_decisions,
         min_period_s=scene.min_period_s,
         immediately=scene.min_period_s is not None,  # so that a policy can request a step from the start
     )

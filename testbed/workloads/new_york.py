@@ -64,7 +64,7 @@ def taxi_days(begins: date, *, name: str) -> Workload:
     last = min(first + _DAYS * _HALF_HOURS_PER_DAY, len(counts))
     before, after = counts[max(0, first - 1)], counts[min(last, len(counts) - 1)]
     rates = smoothed(np.array([before, *counts[first:last], after]) / _HALF_HOUR_S, _STEPS)
-    return Workload.of_rates(name, _HALF_HOUR_S / _STEPS, rates).faster(SPEED).scaled(COPIES)
+    return Workload.of_rates(name, _HALF_HOUR_S / _STEPS, rates).sped_up(SPEED).scaled(COPIES)
 
 
 def taxi_day(begins: date, *, name: str) -> Workload:

@@ -51,7 +51,7 @@ def window(series: NumentaSeries, begins_bin: int, *, name: str) -> Workload:
     """Return a window of a series as a load with a bin per minute."""
     means = bins(series)[begins_bin : begins_bin + series.window_bins]
     per_s = means / (_READING_MIN * 60.0)
-    return Workload.of_rates(name, series.bin_min * 60.0, per_s).faster(series.bin_min)
+    return Workload.of_rates(name, series.bin_min * 60.0, per_s).sped_up(series.bin_min)
 
 
 @cache

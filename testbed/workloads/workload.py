@@ -90,13 +90,13 @@ class Workload:
         """Return the same shape at rates multiplied by a factor above 0."""
         return replace(self, rows_per_s=tuple(rate * factor for rate in self.rows_per_s))
 
-    def faster(self, speed: float) -> "Workload":
+    def sped_up(self, speed: float) -> "Workload":
         """Return the same rows in less time: rates multiplied by a speed above 0, steps divided by it."""
         if not (math.isfinite(speed) and speed > 0):
             raise ValueError(f"speed must be a finite number above 0, is {speed}")
         return replace(self, step_s=self.step_s / speed, rows_per_s=tuple(rate * speed for rate in self.rows_per_s))
 
-    def lasting(self, duration_s: float) -> "Workload":
+    def with_duration(self, duration_s: float) -> "Workload":
         """Return the same rates over another duration above 0, which changes the steps and the number of rows."""
         return replace(self, step_s=duration_s / len(self.rows_per_s))
 

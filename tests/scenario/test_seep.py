@@ -23,13 +23,13 @@ class Changes:
     made: list[tuple[float, str, int, int]] = field(default_factory=list)
     waiting: dict[str, list[float]] = field(default_factory=dict)
 
-    def sampled(self, operator: str, sample: Sample) -> None:
+    def on_sample(self, operator: str, sample: Sample) -> None:
         pass
 
-    def completed(self, completion: Completion) -> None:
+    def on_completion(self, completion: Completion) -> None:
         pass
 
-    def decided(self, decisions: tuple[Decision, ...]) -> None:
+    def on_decisions(self, decisions: tuple[Decision, ...]) -> None:
         for decision in decisions:
             item = decision.analysis.reading
             if item is not None:

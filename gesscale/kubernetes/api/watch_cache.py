@@ -58,7 +58,7 @@ class Backoff:
         drawn_s = whole_s * (0.5 + 0.5 * self.random())
         return drawn_s if retry_after_s is None else drawn_s + retry_after_s
 
-    def succeeded(self) -> None:
+    def reset(self) -> None:
         """Reset the backoff."""
         self.failures = 0
 
@@ -188,7 +188,7 @@ class Cache(Generic[T]):
             fields = {"request": self._call.text, "cause": f"{type(error).__name__}: {error}"}
             return self._fail(Problem("watch-failed", fields))
         if steady:
-            self._backoff.succeeded()
+            self._backoff.reset()
             return 0.0
         return self._fail(Problem("watch-closed-early", {"request": self._call.text}))
 

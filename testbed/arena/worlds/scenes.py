@@ -247,7 +247,7 @@ def _workloads(case: Case, workflow: Workflow, experiment: Experiment) -> dict[s
     """Return the unscaled share of the load of each operator that reads a source."""
     load = _workload(case.workload, seed_of(case.seed, "workload"))
     if experiment.length_s is not None:
-        load = load.lasting(experiment.length_s)
+        load = load.with_duration(experiment.length_s)
     shares = {name: experiment.operators[name].load_share for name in workflow.operators if not workflow.upstream(name)}
     return {name: load if share == 1 else load.scaled(share) for name, share in shares.items()}
 

@@ -121,8 +121,8 @@ def _with_measurements(memo: AutrascaleMemo, now: AutrascaleContext) -> Autrasca
     """Add the present measurements to the memo; another configuration starts a new run."""
     check = now.check
     if now.present != memo.replicas:
-        memo = memo.but(replicas=now.present, since_s=now.at_s, checks=())
-    return memo.but(
+        memo = memo.with_changes(replicas=now.present, since_s=now.at_s, checks=())
+    return memo.with_changes(
         at_s=now.at_s,
         checks=(*memo.checks, check)[-MAX_CHECKS:],
         recent_rates=(*memo.recent_rates, check.rate)[-_RATE_CHANGE_STEPS:],
@@ -158,7 +158,7 @@ def _at_present_rate(memo: AutrascaleMemo) -> AutrascaleMemo:
     near = (model for model in memo.models if not is_other_rate(rate, model.rate))
     present = min(near, key=lambda model: abs(model.rate - rate), default=RateModel(rate=rate))
     former = (model for model in memo.models if model is not present and model.samples)
-    return memo.but(
+    return memo.with_changes(
         phase="throughput",
         rate=rate,
         checks=memo.checks[-_RATE_CHANGE_STEPS:],

@@ -162,7 +162,7 @@ class AutrascaleMemo(Memo):
     detail: str = ""
     reason: Reason = Reason.WITHIN_TARGET
 
-    def but(self, **changes: object) -> Self:
+    def with_changes(self, **changes: object) -> Self:
         """Return a copy with some attributes changed."""
         return self.model_copy(update=changes)
 
@@ -172,7 +172,7 @@ class AutrascaleMemo(Memo):
         while len(text) > _MAX_BYTES and (len(memo.models) > 1 or memo.models[0].samples):
             present = memo.models[0]
             fewer = (present.model_copy(update={"samples": present.samples[:-1]}),)
-            memo = memo.but(models=memo.models[:-1] if len(memo.models) > 1 else fewer)
+            memo = memo.with_changes(models=memo.models[:-1] if len(memo.models) > 1 else fewer)
             text = memo.model_dump_json()
         return text
 
@@ -364,14 +364,16 @@ def is_other_rate(rate: float, known: float) -> bool:
 
 def keep_replicas(memo: AutrascaleMemo, detail: str, reason: Reason, **changes: object) -> AutrascaleMemo:
     """Return the memo of an unchanged configuration."""
-    return memo.but(proposed=memo.replicas, detail=detail, reason=reason, **changes)
+    return memo.with_changes(proposed=memo.replicas, detail=detail, reason=reason, **changes)
 
 
 def order_replicas(
     memo: AutrascaleMemo, now: AutrascaleContext, replicas: Replicas, phase: Phase, detail: str
 ) -> AutrascaleMemo:
     """Return the memo with a new configuration to run in a step."""
-    return memo.but(proposed=replicas, ordered_s=now.at_s, phase=phase, detail=detail, reason=Reason.WITHIN_TARGET)
+    return memo.with_changes(
+        proposed=replicas, ordered_s=now.at_s, phase=phase, detail=detail, reason=Reason.WITHIN_TARGET
+    )
 
 
 def wait_until_stable(memo: AutrascaleMemo, step: str, stabilise_s: float) -> AutrascaleMemo:

@@ -87,7 +87,7 @@ def begin_draining(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMe
     useless = 0 < memo.capped_at < target_rate or target == memo.replicas
     if useless or assessment.throughput >= target_rate or now.at_s < memo.rests_until_s:
         return keep_replicas(memo, detail, Reason.DRAINING_BACKLOG)
-    returning = memo.but(return_to=memo.replicas, return_phase=memo.phase)
+    returning = memo.with_changes(return_to=memo.replicas, return_phase=memo.phase)
     return order_replicas(returning, now, target, "backlog", f"{detail}: {format_configuration(target)}")
 
 
@@ -104,7 +104,7 @@ def drain(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
     if assessment is None or not (met or assessment.falls_behind):
         return keep_replicas(memo, detail, Reason.DRAINING_BACKLOG)
     back = memo.return_to
-    rested = memo.but(return_to=(), rests_until_s=now.at_s + now.settings.drain_limit_s)
+    rested = memo.with_changes(return_to=(), rests_until_s=now.at_s + now.settings.drain_limit_s)
     return order_replicas(rested, now, back, memo.return_phase, f"{detail}; return to {format_configuration(back)}")
 
 
@@ -206,7 +206,7 @@ def begin_latency_step(memo: AutrascaleMemo, now: AutrascaleContext) -> Autrasca
     if memo.least != memo.replicas:
         detail = f"{format_configuration(memo.least)} is the smallest configuration with the highest throughput"
         return order_replicas(memo, now, memo.least, "latency", detail)
-    return continue_search(memo.but(phase="latency"), now)
+    return continue_search(memo.with_changes(phase="latency"), now)
 
 
 def continue_search(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
@@ -244,7 +244,7 @@ def _with_sample(memo: AutrascaleMemo, now: AutrascaleContext, assessment: Asses
     )
     batches_s = tuple(round(seconds, 3) for seconds in now.batches_s)
     present, *others = memo.models
-    return memo.but(models=(present.learning(sample, batches_s), *others))
+    return memo.with_changes(models=(present.learning(sample, batches_s), *others))
 
 
 def _is_accepted(updated: AutrascaleMemo, now: AutrascaleContext) -> bool:
@@ -263,14 +263,14 @@ def _next_trial(updated: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMe
     detail = f"{_LATENCY_STEP}: {_latency_detail(updated, now)}"
     promising = next_configuration(updated, now) if updated.latency_trials < _MAX_TRIALS else None
     if promising is not None:
-        ordered = updated.but(latency_trials=updated.latency_trials + 1)
+        ordered = updated.with_changes(latency_trials=updated.latency_trials + 1)
         return order_replicas(
             ordered, now, promising, "latency", f"{detail}; try {format_configuration(promising)}, the most promising"
         )
     samples = updated.models[0].samples
     in_time = [item for item in samples if item.sustained and item.latency_s <= now.latency_target_s]
     best = max(in_time or samples, key=lambda item: score(item, updated, now)).replicas
-    ended, detail = updated.but(gave_up=True), f"{detail}; keep {format_configuration(best)}, the best trial"
+    ended, detail = updated.with_changes(gave_up=True), f"{detail}; keep {format_configuration(best)}, the best trial"
     if best == updated.replicas:
         return keep_replicas(ended, detail, Reason.WITHIN_TARGET, phase="steady")
     return order_replicas(ended, now, best, "steady", detail)
@@ -302,16 +302,16 @@ def keep_up(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
     if shrinks and (draining := begin_draining(memo, now)) is not None:
         return draining
     tried = (*memo.tried, _trial(memo, assessment))
-    updated = memo.but(may_shrink=memo.may_shrink and not assessment.falls_behind, tried=tried)
+    updated = memo.with_changes(may_shrink=memo.may_shrink and not assessment.falls_behind, tried=tried)
     if not assessment.falls_behind and not shrinks:
-        return begin_latency_step(updated.but(least=memo.replicas, capped_at=0.0), now)
+        return begin_latency_step(updated.with_changes(least=memo.replicas, capped_at=0.0), now)
     if target not in {trial.replicas for trial in tried}:
         return order_replicas(
             updated, now, target, "throughput", f"{_throughput_detail(assessment)} {format_configuration(target)}"
         )
     best = _best_trial(tried)
     capped_at = best.throughput if best.throughput < KEPT_UP * assessment.rate else 0.0
-    return begin_latency_step(updated.but(least=best.replicas, capped_at=capped_at), now)
+    return begin_latency_step(updated.with_changes(least=best.replicas, capped_at=capped_at), now)
 
 
 def keep_up_again(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo | None:
@@ -326,7 +326,7 @@ def keep_up_again(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMem
         return None
     tried = (*tried, _trial(memo, assessment))
     return order_replicas(
-        memo.but(tried=tried),
+        memo.with_changes(tried=tried),
         now,
         target,
         "throughput",

@@ -39,7 +39,7 @@ def test_the_memo_is_bounded():
     checks = tuple(
         RateCheck(at_s=60.0 * n, rate=1e5 / 3, throughput=1e5 / 3, latency_s=1 / 3, waiting_s=1 / 3) for n in range(60)
     )
-    full = world.memo.but(models=models, checks=checks)
+    full = world.memo.with_changes(models=models, checks=checks)
     assert len(full.model_dump_json()) > 32 * 1024
     text = full.bounded()
     assert len(text) <= 32 * 1024

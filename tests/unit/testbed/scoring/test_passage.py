@@ -14,7 +14,7 @@ def batch(offered_from_s: float, offered_until_s: float, at_s: float, rows: floa
 
 def scored(*completions: Completion, slo_s: float = 10, ended_at_s: float = 100, left: bool = False) -> Scores:
     scorer = Scorer(ended_at_s, slo_s)
-    scorer.sampled(
+    scorer.on_sample(
         Sample(
             t_s=0,
             demand_replicas=1,
@@ -25,7 +25,7 @@ def scored(*completions: Completion, slo_s: float = 10, ended_at_s: float = 100,
         )
     )
     for completion in completions:
-        scorer.completed(completion)
+        scorer.on_completion(completion)
     return scorer.scores(ended_at_s, rows_left=left)
 
 
@@ -63,7 +63,7 @@ def test_rows_left_after_a_pause_are_late_from_their_offer() -> None:
     scorer = Scorer(100, 10)
     rates = ((0.0, 5.0, 5.0), (20.0, 0.0, 0.0), (60.0, 5.0, 0.0))
     for t_s, offered, processed in rates:
-        scorer.sampled(
+        scorer.on_sample(
             Sample(
                 t_s=t_s,
                 demand_replicas=1,
@@ -73,7 +73,7 @@ def test_rows_left_after_a_pause_are_late_from_their_offer() -> None:
                 processed_rows_per_s=processed,
             )
         )
-    scorer.completed(batch(0, 20, 20.5))  # its oldest row: late in (10, 20.5)
+    scorer.on_completion(batch(0, 20, 20.5))  # its oldest row: late in (10, 20.5)
     assert scorer.scores(100).lag_above_slo_s == pytest.approx(10.5 + (100 - 70))
 
 

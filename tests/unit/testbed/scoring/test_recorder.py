@@ -22,7 +22,7 @@ def sample(t_s: float, supply: int = 1, serving: int | None = None, rates: tuple
 def recorded(*trajectory: Sample, until_s: float = 100, bins: int = 4) -> SeriesRecorder:
     recorder = SeriesRecorder(until_s, bins)
     for each in trajectory:
-        recorder.sampled(each)
+        recorder.on_sample(each)
     return recorder
 
 
@@ -48,7 +48,7 @@ def test_a_restart_within_a_bin_stays_visible() -> None:
 def test_a_series_is_available_during_the_run() -> None:
     recorder = recorded(sample(0, 1))
     assert recorder.series()["supply_replicas"] == (1, 1, 1, 1)
-    recorder.sampled(sample(60, 2))
+    recorder.on_sample(sample(60, 2))
     assert recorder.series()["supply_replicas"] == (1, 1, 2, 2)
 
 

@@ -10,7 +10,7 @@ def taken(*samples: tuple[float, str, int, int], measured_s: float = 100.0) -> R
     """Return the figures of samples: when, the operator, its replicas, changes ordered at that instant."""
     taker = ReplicaCounter(measured_s)
     for t_s, operator, supply, changes in samples:
-        taker.sampled(
+        taker.on_sample(
             operator,
             Sample(
                 t_s=t_s,

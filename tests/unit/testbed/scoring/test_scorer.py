@@ -46,7 +46,7 @@ def scored(
 ) -> Scores:
     scorer = Scorer(measured_s, 10, restart_is_supply=restart)
     for each in trajectory:
-        scorer.sampled(each)
+        scorer.on_sample(each)
     return scorer.scores(ended_at_s)
 
 
@@ -89,9 +89,9 @@ def test_a_run_with_a_backlog_has_a_lower_bound_of_excess_time() -> None:
 
 def test_scores_are_available_during_the_run() -> None:
     scorer = Scorer(100, 10)
-    scorer.sampled(sample(0, 1, 2))
+    scorer.on_sample(sample(0, 1, 2))
     early = scorer.scores(100)
-    scorer.sampled(sample(50, 1, 1))
+    scorer.on_sample(sample(50, 1, 1))
     assert early.accuracy_O == pytest.approx(1)
     assert scorer.scores(100).accuracy_O == pytest.approx(0.5)
     assert scorer.scores(100).accuracy_O == pytest.approx(0.5)
@@ -101,8 +101,8 @@ def test_operators_are_combined_by_sums_means_and_the_longest() -> None:
     source = replace(scored(SAMPLES), lag_above_slo_s=7.0)
     sink = Scorer(600, 10)
     for each in SAMPLES[:1]:
-        sink.sampled(each._replace(processed_rows_per_s=100.0))
-    sink.completed(Completion(rows=5, offered_from_s=0, offered_until_s=0, at_s=4))
+        sink.on_sample(each._replace(processed_rows_per_s=100.0))
+    sink.on_completion(Completion(rows=5, offered_from_s=0, offered_until_s=0, at_s=4))
     both = combine({"source": source, "sink": sink.scores(700)})
     # The sink lacks one replica all the time, never converges, processes all its rows and uses one node for 700 s.
     assert both.accuracy_U == pytest.approx(0.2 + 1)

@@ -45,7 +45,7 @@ def test_offered_at_is_the_inverse_of_offered_rows(rates, step_s, share):
 def test_faster_offers_the_same_rows_in_less_time(rates, step_s, speed):
     workload = load(*rates, step_s=step_s)
     assume(workload.total_rows > 0)
-    fast = workload.faster(speed)
+    fast = workload.sped_up(speed)
     assert fast.total_rows == pytest.approx(workload.total_rows)
     assert fast.duration_s == pytest.approx(workload.duration_s / speed)
     assert fast.peak_rows_per_s == pytest.approx(workload.peak_rows_per_s * speed)
