@@ -30,7 +30,7 @@ _LOG = logging.getLogger(__name__)
 _EARLY_STEP_S = 3.0
 #: With a thousand operators, a check in each round took a fifth of the interpreter's time.
 _EARLY_CHECK_EVERY_S = 1.0
-#: Of one namespace. Each waiting operator holds three threads, together about 10 MB.
+#: Limit for one namespace. Each waiting operator holds three threads, together about 10 MB.
 CONCURRENT_OPERATORS = 64
 #: After the wall clock was set back further, a workflow restarts from its status, as in another controller.
 _CLOCK_BACK_S = 1.0

@@ -318,7 +318,7 @@ class StepReport:
     patch: dict[str, Any] | None = None
     #: Events; mostly none.
     events: tuple[EventDraft, ...] = ()
-    #: The order, if this step found that it has settled or was given up.
+    #: The order, if this step found that it has settled or timed out.
     settled: OrderStatus | None = None
 
 
