@@ -25,7 +25,8 @@ def test_a_port_in_use_is_logged_and_harmless(caplog):
 def test_the_package_needs_the_standard_library_alone():
     code = (
         "import sys; sys.path[:] = [each for each in sys.path if 'site-packages' not in each]; "
-        f"sys.path.append({str(Path(gesscale.__file__).parents[1])!r}); import gesscale.spark"
+        f"sys.path.append({str(Path(gesscale.__file__).parents[1])!r}); import gesscale.spark; "
+        "from gesscale.common.errors import catalogue; assert catalogue()"
     )
     subprocess.run([sys.executable, "-I", "-c", code], timeout=300, check=True)
 
