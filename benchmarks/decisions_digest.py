@@ -141,7 +141,7 @@ def fleet(policy: str, operators: int, nodes: int) -> dict[str, object]:
 def arena(experiment: Experiment, case: Case) -> dict[str, object]:
     """Return the digest of a policy's decisions in one case of the arena, and its scores."""
     found = Digest()
-    result = run_case(experiment, case, decided=found.add)
+    result = run_case(experiment, case, on_decisions=found.add)
     scores = hashlib.sha256(repr(result.metrics).encode()).hexdigest()[:16]
     return {**found.as_dict(), "scores": scores}
 

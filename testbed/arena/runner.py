@@ -49,9 +49,9 @@ class RunScorer:
         *,
         restart_is_supply: bool,
         with_series: bool = False,
-        decided: Callable[[tuple[Decision, ...]], None] = discard_decisions,
+        on_decisions: Callable[[tuple[Decision, ...]], None] = discard_decisions,
     ) -> None:
-        self.on_decisions = decided
+        self.on_decisions = on_decisions
         operators = scene.workflow.operators
         self._scorers = {
             name: Scorer(scene.duration_s, slo_s, restart_is_supply=restart_is_supply) for name in operators
@@ -155,7 +155,7 @@ def run_case(
     case: Case,
     *,
     with_series: bool = False,
-    decided: Callable[[tuple[Decision, ...]], None] = discard_decisions,
+    on_decisions: Callable[[tuple[Decision, ...]], None] = discard_decisions,
 ) -> CaseResult:
     """Run a case.
 
@@ -171,7 +171,11 @@ def run_case(
     scene = world.scene
     rules = varied.rules.model_copy(update={"seed": seed_of(case.seed, "policy") % _POLICY_SEEDS})
     scorer = RunScorer(
-        scene, world.slo_s, restart_is_supply=varied.restart_is_supply, with_series=with_series, decided=decided
+        scene,
+        world.slo_s,
+        restart_is_supply=varied.restart_is_supply,
+        with_series=with_series,
+        on_decisions=on_decisions,
     )
     try:
         with alarm_set() as alarm:

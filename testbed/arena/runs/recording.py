@@ -43,7 +43,7 @@ def record_run(experiment: Experiment, case: Case, folder: Path) -> CaseResult:
                     {each.batch_id: each for each in decision.analysis.reading.batches}
                 )
 
-    result = run_case(experiment, case, decided=record)
+    result = run_case(experiment, case, on_decisions=record)
     folder.mkdir(parents=True, exist_ok=True)
     write_csv(scene.delays, folder / _MAP)
     (folder / SETTINGS).write_text(_settings(experiment.variant(case.variant), case, scene))

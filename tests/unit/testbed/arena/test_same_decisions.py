@@ -46,7 +46,7 @@ def digest(name: str, policy: str) -> str:
     result = run_case(
         world(name),
         Case(workload=WORLDS[name][0], seed=100, policy=policy),
-        decided=lambda decisions: decided.extend(
+        on_decisions=lambda decisions: decided.extend(
             (each.at_s, each.operator, each.plan.reason.value, each.plan.placement, each.outcome.status)
             for each in decisions
         ),
