@@ -48,4 +48,4 @@ def explain_error(
         "action": entry.action,
     }
     rows = [(name, document[name]) for name in ("package", "message", "meaning", "action")]
-    emit(document, output, [table(entry.code, ("", ""), rows)])
+    emit(document, output, [table(entry.code, ("entry", "text"), rows)])
