@@ -90,7 +90,7 @@ def edge_nodes(
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not interrupt the clean-up
         removed = lifecycle.down(topology.name)
         signal.signal(signal.SIGINT, before)
-        progress.log(f"removed the nodes and ended {removed.processes} processes")
+        progress.log(f"removed the nodes; processes ended: {removed.processes}")
 
 
 def verify_delays(
