@@ -51,9 +51,9 @@ def gesscale(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
         )  # else the name has `python -m pytest.` before it
         with pytest.raises(SystemExit) as ended:
             run(_gesscale())
-        said = capsys.readouterr()
-        assert "Traceback" not in said.err
-        return int(ended.value.code or 0), said.out, said.err
+        printed = capsys.readouterr()
+        assert "Traceback" not in printed.err
+        return int(ended.value.code or 0), printed.out, printed.err
 
     return command
 

@@ -1,4 +1,4 @@
-"""The shell commands and the YAML of the pages that a newcomer follows, and what is said before each.
+"""The shell commands and the YAML of the pages that a newcomer follows, and the comment before each.
 
 A block of commands is run as it stands (tests/real/docs/test_commands.py), unless an HTML comment directly before
 it says otherwise::

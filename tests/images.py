@@ -108,8 +108,8 @@ def _prepare():
 
 def _mounts():
     """Mount this machine's pip settings and jars into the build, so that no layer contains them."""
-    said = _run(sys.executable, "-m", "pip", "config", "list", timeout_s=60).splitlines()
-    found = (re.fullmatch(r"(?:\w+|:env:)\.([\w-]+)='(.*)'", line) for line in said)
+    lines = _run(sys.executable, "-m", "pip", "config", "list", timeout_s=60).splitlines()
+    found = (re.fullmatch(r"(?:\w+|:env:)\.([\w-]+)='(.*)'", line) for line in lines)
     settings = {each[1]: each[2] for each in found if each and each[1] in _PASSED_ON}
     mounts = []
     if certificates := settings.get("cert"):

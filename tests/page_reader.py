@@ -71,5 +71,5 @@ def cut_off(driver: webdriver.Chrome, is_off: bool) -> None:
     driver.execute_cdp_cmd("Network.emulateNetworkConditions", conditions)
 
 
-def said(driver: webdriver.Chrome, selector: str = "main") -> str:
+def text_of(driver: webdriver.Chrome, selector: str = "main") -> str:
     return driver.execute_script("return document.querySelector(arguments[0]).innerText", selector)

@@ -65,7 +65,7 @@ def decided(
     )
 
 
-def overloaded(at_s=T0_S, status=OutcomeStatus.ORDERED, detail="saturated", load=812.0, **said):
+def overloaded(at_s=T0_S, status=OutcomeStatus.ORDERED, detail="saturated", load=812.0, **fields):
     return decided(
         at_s,
         reason=Reason.OVERLOADED,
@@ -75,34 +75,34 @@ def overloaded(at_s=T0_S, status=OutcomeStatus.ORDERED, detail="saturated", load
         status=status,
         load=load,
         detail=detail,
-        **said,
+        **fields,
     )
 
 
-def after(decision, knowledge=None, *, live=LIVE, **said):
+def after(decision, knowledge=None, *, live=LIVE, **fields):
     return ObservedStep(
-        **{"spec": ACTING, "generation": 3, "driver": DriverStatus(pod="driver", node="hub"), **said},
+        **{"spec": ACTING, "generation": 3, "driver": DriverStatus(pod="driver", node="hub"), **fields},
         decision=decision,
         known=knowledge or known(),
         live=live,
     )
 
 
-def order(at_s=T0_S, downtime_s=None, placement=("hub", "mid", "near"), *, took_s=90.0, **said):
+def order(at_s=T0_S, downtime_s=None, placement=("hub", "mid", "near"), *, took_s=90.0, **fields):
     """The order of `overloaded`; one with a downtime has ended."""
-    written = OrderStatus(id=f"7-{at_s:.0f}", term=7, placement=placement, at_s=at_s, **said)
+    written = OrderStatus(id=f"7-{at_s:.0f}", term=7, placement=placement, at_s=at_s, **fields)
     if downtime_s is None:
         return written
     return written.ended(at_s + took_s, downtime_s, arrived=placement == ("hub", "mid", "near") and took_s < 600)
 
 
-def ordered(*of, reason="Overloaded", before=2, **said):
-    return known(orders={"op": (order(*of, reason=reason, before=before, **said),)})
+def ordered(*of, reason="Overloaded", before=2, **fields):
+    return known(orders={"op": (order(*of, reason=reason, before=before, **fields),)})
 
 
-def with_order(*of, **said):
+def with_order(*of, **fields):
     """A status with that order as the cluster adapter has just written it."""
-    return {"order": order(*of, **said).document()}
+    return {"order": order(*of, **fields).document()}
 
 
 def report_of(old, seen, now_s=None):

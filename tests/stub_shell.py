@@ -50,7 +50,7 @@ class Ran:
     code: int
     calls: list[tuple[str, ...]]
     output: str
-    said: str
+    stderr: str
     strays: list[str]
 
 
@@ -89,13 +89,13 @@ class StubShell:
         file = self.folder / "script"
         file.write_text(script.replace("timer=/run/", f"timer={self.run_folder}/"))
         with self._started(file) as process:
-            output, said = process.communicate(timeout=HANG_S)
-        return self.ran(process.returncode, output, said)
+            output, stderr = process.communicate(timeout=HANG_S)
+        return self.ran(process.returncode, output, stderr)
 
-    def ran(self, code: int, output: str = "", said: str = "") -> Ran:
+    def ran(self, code: int, output: str = "", stderr: str = "") -> Ran:
         """Return what has been called and left since `expect`."""
         strays = [str(path) for folder in (self.run_folder, self._here) for path in folder.iterdir()]
-        return Ran(code=code, calls=self.calls(), output=output, said=said, strays=strays)
+        return Ran(code=code, calls=self.calls(), output=output, stderr=stderr, strays=strays)
 
     def calls(self) -> list[tuple[str, ...]]:
         """Return the calls so far."""

@@ -1,4 +1,4 @@
-"""Gauges that an agent exports, built anew for each scrape, so that a removed peer leaves no series.
+"""Gauges that an agent exports, rebuilt for each scrape, so that a removed peer leaves no series.
 
 They are in the base units of Prometheus, seconds and ratios; the labels are names of nodes.
 """

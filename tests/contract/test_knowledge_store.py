@@ -145,7 +145,7 @@ def test_settling_an_unknown_change_is_an_error(store: Store) -> None:
 def test_the_newest_memo_of_each_operator_is_recalled(store: Store) -> None:
     store.remember(decision(1, memo="first"))
     store.remember(decision(2, memo="second"))
-    store.remember(decision(3))  # said nothing new
+    store.remember(decision(3))  # nothing new
     store.remember(decision(3, "clean", memo='{"window": [1, 2.5]}'))
     assert store.recall(4).memos == {"nearest": "second", "clean": '{"window": [1, 2.5]}'}
     assert store.recall(2).memos == {"nearest": "second"}

@@ -27,15 +27,15 @@ KILLS = (ChaosFault.EXECUTOR_KILLED, ChaosFault.DRIVER_KILLED, ChaosFault.CONTRO
 @pytest.mark.parametrize("faults", [KILLS, pytest.param(LOCAL_FAULTS, marks=pytest.mark.long)], ids=["kills", "all"])
 def test_no_fault_loses_a_row(nodes: str, tmp_path: Path, faults: tuple[ChaosFault, ...]) -> None:
     settings = ChaosSettings(seed=1, topology=nodes, max_replicas=2, rows_per_s=50, faults=faults)
-    said = io.StringIO()
-    verdict = run_chaos(settings, len(faults), tmp_path / "results", ProgressLog(Console(file=said)))
-    assert verdict.kept, said.getvalue()
+    printed = io.StringIO()
+    verdict = run_chaos(settings, len(faults), tmp_path / "results", ProgressLog(Console(file=printed)))
+    assert verdict.kept, printed.getvalue()
     assert verdict.rows > 0
     assert {record.fault for record in Results(folder=tmp_path / "results").records()} == set(faults)
-    said.truncate(0)
-    again = run_chaos(settings, len(faults), tmp_path / "results", ProgressLog(Console(file=said)))
+    printed.truncate(0)
+    again = run_chaos(settings, len(faults), tmp_path / "results", ProgressLog(Console(file=printed)))
     assert again == verdict
-    assert said.getvalue() == ""  # completed changes are not run again
+    assert printed.getvalue() == ""  # completed changes are not run again
 
 
 def test_no_window_is_lost_when_the_broker_of_a_query_with_state_is_killed(nodes: str, tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_no_window_is_lost_when_the_broker_of_a_query_with_state_is_killed(nodes
     settings = ChaosSettings(
         seed=1, topology=nodes, max_replicas=2, rows_per_s=50, query="q5", kafka=True, faults=faults
     )
-    said = io.StringIO()
-    verdict = run_chaos(settings, 2, tmp_path / "results", ProgressLog(Console(file=said)))
-    assert verdict.kept, said.getvalue()
+    printed = io.StringIO()
+    verdict = run_chaos(settings, 2, tmp_path / "results", ProgressLog(Console(file=printed)))
+    assert verdict.kept, printed.getvalue()
     assert verdict.rows > 0

@@ -183,5 +183,5 @@ def test_where_icmp_is_not_allowed_tcp_measures_the_same_and_it_is_said_once(top
     with agents(topology, "--round", "1", before=WITHOUT_ICMP, stderr=subprocess.PIPE) as running:
         eventually(topology, as_emulated)
         running["n1"].terminate()
-        _, said = running["n1"].communicate(timeout=SETTLE_S)
-        assert codes(said) == ["icmp-unavailable"]
+        _, printed = running["n1"].communicate(timeout=SETTLE_S)
+        assert codes(printed) == ["icmp-unavailable"]

@@ -26,8 +26,8 @@ def test_a_run_is_scored_and_kept(three_nodes: Callable[[str, int], str], tmp_pa
         topology=three_nodes("oneday", 215),
     )
     topology = read_topology(settings.topology)
-    said = io.StringIO()
-    progress = ProgressLog(Console(file=said))
+    printed = io.StringIO()
+    progress = ProgressLog(Console(file=printed))
 
     def run_league() -> tuple[CaseResult, ...]:
         runner = LiveRunner(
@@ -51,6 +51,6 @@ def test_a_run_is_scored_and_kept(three_nodes: Callable[[str, int], str], tmp_pa
     (record,) = (tmp_path / "runs").iterdir()
     assert {path.name for path in record.iterdir()} >= {"batches.jsonl", "decisions.jsonl", "gesscale.yaml"}
     assert not (record / "sink").exists()
-    said.truncate(0)
+    printed.truncate(0)
     assert run_league() == (result,)
-    assert said.getvalue() == ""
+    assert printed.getvalue() == ""

@@ -34,8 +34,8 @@ def test_each_event_once_while_a_replica_is_added(three_nodes: Callable[[str, in
         max_rows_per_s=60.0,  # one replica does 125
         kafka=True,
     )
-    said = io.StringIO()
-    assert run_day(day, folder, Console(file=said)), said.getvalue()
+    printed = io.StringIO()
+    assert run_day(day, folder, Console(file=printed)), printed.getvalue()
 
     decisions, batches = (
         [json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines()]

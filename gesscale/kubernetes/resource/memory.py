@@ -18,7 +18,7 @@ from perfmodel import ModelError, Reading
 R = TypeVar("R", bound=Reported)
 
 MAX_READINGS = 20
-#: A longer memo of a policy is not stored, so that resources stay small; the policy then starts anew.
+#: A longer memo of a policy is not stored, so that resources stay small; the policy then starts without one.
 MAX_MEMO_CHARS = 65_536
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from browser import NEEDS_CHROMIUM
-from page_reader import PHONE, TITLES, click, cut_off, focused, last_instant, look, press, said, until, until_step
+from page_reader import PHONE, TITLES, click, cut_off, focused, last_instant, look, press, text_of, until, until_step
 from page_world import EVIL, growing, served, step_of
 from recorded_steps import T0_S, decided
 from selenium import webdriver
@@ -107,7 +107,7 @@ def test_a_record_is_one_file_that_asks_for_nothing_and_goes_through_its_time(ch
     }
     assert {each for each in asked if not each.startswith(("data:", "about:"))} == {recorded}
     assert chromium.get_log("browser") == []
-    assert "AtMinReplicas" in said(chromium, "main .lead")  # the last decision of that day
+    assert "AtMinReplicas" in text_of(chromium, "main .lead")  # the last decision of that day
     # Its last change is the last replica but one that goes; the one before it takes edge3.
     for _ in range(2):
         click(chromium, By.CSS_SELECTOR, "#time button[aria-label='previous change']")
@@ -124,4 +124,4 @@ def test_a_click_on_a_chart_goes_there_in_time(chromium, recorded):
     webdriver.ActionChains(chromium).move_to_element(charts).click().perform()
     until(chromium, "#time output", " s")
     # The middle of 258 s, on a step that is at most 14 s away from it.
-    assert 115 <= int(said(chromium, "#time output").split(", ")[1].split()[0]) <= 150
+    assert 115 <= int(text_of(chromium, "#time output").split(", ")[1].split()[0]) <= 150

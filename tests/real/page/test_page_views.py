@@ -3,7 +3,7 @@
 import pytest
 from browser import NEEDS_CHROMIUM, contrast, pairs_of_colours
 from edge import operator, workflow
-from page_reader import DESKTOP, PHONE, TITLES, choose, click, focused, look, press, said, until
+from page_reader import DESKTOP, PHONE, TITLES, choose, click, focused, look, press, text_of, until
 from page_world import DETAIL, growing, served, step_of
 from recorded_steps import T0_S, decided
 from selenium import webdriver
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.real, NEEDS_CHROMIUM]
 @pytest.mark.parametrize("view", TITLES)
 def test_each_view_fits_its_window_and_can_be_read(chromium, world, view, width, colours):
     look(chromium, f"{world.url}/#/{view}", width, colours)
-    assert said(chromium, "main h1").startswith(TITLES[view])
+    assert text_of(chromium, "main h1").startswith(TITLES[view])
     assert chromium.execute_script("return document.documentElement.scrollWidth") <= width
     too_weak = {pair: where for pair, where in pairs_of_colours(chromium, TEXTS).items() if contrast(pair) < 4.5}
     assert too_weak == {}  # WCAG 2.1, 1.4.3 (AA)
@@ -38,26 +38,33 @@ def test_a_decision_is_understood_in_three_clicks(chromium, world):
     until(chromium, ".timeline", "+mid")
     click(chromium, By.PARTIAL_LINK_TEXT, "+mid")
     until(chromium, ".aside", "Rejected candidates")
-    text = said(chromium, ".aside")
+    text = text_of(chromium, ".aside")
     assert DETAIL in text
     assert "NDmax 200 ms, MST 700 rows/s; now 640" in text
-    assert said(chromium, ".aside table:first-of-type tr.chosen").split() == ["3", "105", "lowest", "101", "0.3", "1.2"]
+    assert text_of(chromium, ".aside table:first-of-type tr.chosen").split() == [
+        "3",
+        "105",
+        "lowest",
+        "101",
+        "0.3",
+        "1.2",
+    ]
     choose(chromium, ".aside select", "edge")
     until(chromium, ".aside .why", "NoRoom")
-    assert "512 MiB are free" in said(chromium, ".aside [aria-live]")
+    assert "512 MiB are free" in text_of(chromium, ".aside [aria-live]")
 
 
 def test_why_not_is_answered_for_a_node_and_for_a_moment_without_a_change(chromium, world):
     look(chromium, f"{world.url}/#/nodes?node=edge&at={T0_S - 20}")
     until(chromium, ".aside .why", "NotReady")  # as the decision of that moment says
-    assert "the kubelet was silent" in said(chromium, ".aside")
+    assert "the kubelet was silent" in text_of(chromium, ".aside")
     for node in ("edge", "far"):  # edge was ready by then, far not cordoned yet
         look(chromium, f"{world.url}/#/nodes?node={node}&at={T0_S - 10}")
         until(chromium, ".aside .why", "not needed")
-        assert "The present replicas are right: all is well." in said(chromium, ".aside")
+        assert "The present replicas are right: all is well." in text_of(chromium, ".aside")
     look(chromium, f"{world.url}/#/nodes")
     until(chromium, ".aside tbody tr", "✕ ineligible")
-    assert "far\t200\t✕ ineligible" in said(chromium, ".aside table")
+    assert "far\t200\t✕ ineligible" in text_of(chromium, ".aside table")
 
 
 @pytest.mark.parametrize("width", [PHONE, DESKTOP])

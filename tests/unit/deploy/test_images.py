@@ -95,11 +95,13 @@ EXECUTOR = {
 
 def test_an_executor_gets_its_options_in_order(entry):
     options = {f"SPARK_JAVA_OPT_{number}": f"-Dn{number}=a b{number}" for number in range(12)}
-    code, said, _ = entry("executor", **EXECUTOR, **options)
+    code, printed, _ = entry("executor", **EXECUTOR, **options)
     assert code == 0
-    assert said[:13] == ["java", *(f"-Dn{number}=a b{number}" for number in range(12))]  # 10 comes after 9
-    assert said[13:15] == ["-Xms512m", "-Xmx512m"]
-    given = dict(zip(said[said.index("--driver-url") :: 2], said[said.index("--driver-url") + 1 :: 2], strict=True))
+    assert printed[:13] == ["java", *(f"-Dn{number}=a b{number}" for number in range(12))]  # 10 comes after 9
+    assert printed[13:15] == ["-Xms512m", "-Xmx512m"]
+    given = dict(
+        zip(printed[printed.index("--driver-url") :: 2], printed[printed.index("--driver-url") + 1 :: 2], strict=True)
+    )
     assert given == {
         "--driver-url": EXECUTOR["SPARK_DRIVER_URL"], "--executor-id": "3", "--cores": "1", "--app-id": "spark-1",
         "--hostname": "10.0.0.2", "--resourceProfileId": "0", "--podName": "exec-3",
@@ -107,9 +109,9 @@ def test_an_executor_gets_its_options_in_order(entry):
 
 
 def test_a_driver_of_spark_submit_runs_in_client_mode(entry):
-    code, said, _ = entry("driver", "--properties-file", "p", "job.py", SPARK_DRIVER_BIND_ADDRESS="10.0.0.1")
+    code, printed, _ = entry("driver", "--properties-file", "p", "job.py", SPARK_DRIVER_BIND_ADDRESS="10.0.0.1")
     assert code == 0
-    assert said == [
+    assert printed == [
         "spark-submit", "--conf", "spark.driver.bindAddress=10.0.0.1", "--deploy-mode", "client",
         "--properties-file", "p", "job.py",
     ]  # fmt: skip

@@ -68,10 +68,10 @@ def test_missing_pairs_are_refused_or_skipped():
 def test_nodes_without_hosts_are_refused_or_skipped():
     with refused("hosts-incomplete", LatencyMapError, nodes=["c"]):
         plan_emulation(rtt(), HOSTS[:2])
-    strangers = (*HOSTS, Host(name="d", address="10.9.0.4"))
+    with_unknown = (*HOSTS, Host(name="d", address="10.9.0.4"))
     with refused("hosts-unknown", LatencyMapError, nodes=["d"]):
-        plan_emulation(rtt(), strangers)
-    plan = plan_emulation(rtt(), (*HOSTS[:2], strangers[3]), skip_missing=True)
+        plan_emulation(rtt(), with_unknown)
+    plan = plan_emulation(rtt(), (*HOSTS[:2], with_unknown[3]), skip_missing=True)
     assert [node.host.name for node in plan.nodes] == ["a", "b"]
     assert plan.unused == ("c", "d")
 

@@ -114,12 +114,12 @@ def test_candidates_that_are_only_counted_are_shown(tmp_path: Path) -> None:
     with SqliteKnowledge(tmp_path / "k.sqlite", now_s=0) as store:
         ineligible = (Rejection(node="edge11", reason=Reason.NOT_READY, detail="silent", others=3), lost[1])
         store.remember(replace(made, plan=replace(made.plan, rejections=lost), ineligible=ineligible))
-    said = run("--knowledge", tmp_path / "k.sqlite").stdout
-    assert "983 others" in said
-    assert "edge9, edge10" in said
-    assert "ineligible edge11" in said
-    assert "NotReady: silent" in said
-    assert "ineligible edge8" not in said  # it is among the candidates that lost
+    printed = run("--knowledge", tmp_path / "k.sqlite").stdout
+    assert "983 others" in printed
+    assert "edge9, edge10" in printed
+    assert "ineligible edge11" in printed
+    assert "NotReady: silent" in printed
+    assert "ineligible edge8" not in printed  # it is among the candidates that lost
     document = json.loads(run("--knowledge", tmp_path / "k.sqlite", "--output", "json").stdout)
     kept = document["decisions"][0]["plan"]["rejections"]
     assert [each.get("others") for each in kept] == [983, 2]

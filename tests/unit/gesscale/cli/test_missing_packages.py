@@ -21,12 +21,12 @@ from gesscale.cli.start import main
 answers = []
 for words in json.loads(sys.argv[2]):
     sys.argv = ["gesscale", *words.split()]
-    said = io.StringIO()
-    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+    printed = io.StringIO()
+    with contextlib.redirect_stderr(printed), contextlib.redirect_stdout(io.StringIO()):
         try:
             main()
         except SystemExit as ended:
-            answers.append((ended.code, said.getvalue()))
+            answers.append((ended.code, printed.getvalue()))
 print(json.dumps(answers))
 """
 NEEDS = {

@@ -68,9 +68,9 @@ def elsewhere(packages, *commands):
 def test_every_command_of_the_guide_works(gesscale, guide, words):
     guide.serve_overload()
     guide.write_settings(monitor={"period": "1s"})
-    code, out, said = gesscale(*words, *(("--steps", 1) if words[0] == "run" else ()))
-    assert code == 0, said
-    assert "steady" in out + said or "%" in said
+    code, out, printed = gesscale(*words, *(("--steps", 1) if words[0] == "run" else ()))
+    assert code == 0, printed
+    assert "steady" in out + printed or "%" in printed
 
 
 def test_its_settings_are_those_of_the_settings_file(gesscale, guide):
@@ -82,24 +82,24 @@ def test_its_settings_are_those_of_the_settings_file(gesscale, guide):
         "analyze.steady.low_share": "0.3",
         "analyze.steady.calm": "5m",
     }
-    code, _, said = gesscale("config", "validate", guide.config)
-    assert code == 0, said
-    code, _, said = gesscale("config", "validate", guide.config, "--set", "analyze.steady.clam=1m")
+    code, _, printed = gesscale("config", "validate", guide.config)
+    assert code == 0, printed
+    code, _, printed = gesscale("config", "validate", guide.config, "--set", "analyze.steady.clam=1m")
     assert code == 2
-    assert codes(said) == ["setting-unknown"]
-    assert "analyze.steady.clam" in said
-    code, _, said = gesscale("config", "validate", guide.config, "--set", "analyze.steady.low_share=0.7")
+    assert codes(printed) == ["setting-unknown"]
+    assert "analyze.steady.clam" in printed
+    code, _, printed = gesscale("config", "validate", guide.config, "--set", "analyze.steady.low_share=0.7")
     assert code == 2
-    assert codes(said) == ["settings-out-of-order"]
-    assert "analyze.steady" in said
+    assert codes(printed) == ["settings-out-of-order"]
+    assert "analyze.steady" in printed
 
 
 def test_a_file_is_looked_for_beside_the_settings(gesscale, guide, monkeypatch, tmp_path_factory):
     guide.write_settings(**yaml.safe_load(block("yaml")))
     guide.serve()
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
-    code, out, said = gesscale("recommend", "-c", guide.config, "-o", "json")
-    assert code == 0, said
+    code, out, printed = gesscale("recommend", "-c", guide.config, "-o", "json")
+    assert code == 0, printed
     (decision,) = json.loads(out)["decisions"]
     assert decision["policy"] == "steady"
 
@@ -127,8 +127,8 @@ def test_an_experiment_of_the_arena_passes_its_settings(gesscale):
         }
         Path("load.csv").write_text("t_s,rows_per_s\n0,100\n300,500\n600,200\n900,200\n", "utf-8")
         Path("mine.yaml").write_text(yaml.safe_dump(experiment), "utf-8")
-        code, out, said = gesscale("arena", "run", "--experiment", "mine.yaml", "--jobs", 1, "--output", "json")
-        assert code == 0, said
+        code, out, printed = gesscale("arena", "run", "--experiment", "mine.yaml", "--jobs", 1, "--output", "json")
+        assert code == 0, printed
         return [run["reconfigurations"] for run in json.loads(out)["runs"] if "steady" in run["policy"]]
 
     by_default, hasty = changes("5m"), changes("1ms")
@@ -140,14 +140,14 @@ def test_the_code_of_a_record_does_not_run_unless_it_is_named(gesscale, guide):
     given["analyze"] = {"policy": "theirs.py:POLICY", "steady": {"high_share": 0.5}}
     (guide.folder / "record" / "gesscale.yaml").write_text(yaml.safe_dump(given))
     (guide.folder / "record" / "theirs.py").write_text("raise SystemExit('it ran')", "utf-8")
-    code, _, said = gesscale("replay", "record")
+    code, _, printed = gesscale("replay", "record")
     assert code == 2
-    assert codes(said) == ["custom-policy-not-allowed"]
-    assert "record/theirs.py:POLICY" in said
-    code, _, said = gesscale("replay", "record", "--policy", "static")
-    assert code == 0, said
-    code, out, said = gesscale("replay", "record", "--policy", NAME, "-o", "json")
-    assert code == 0, said
+    assert codes(printed) == ["custom-policy-not-allowed"]
+    assert "record/theirs.py:POLICY" in printed
+    code, _, printed = gesscale("replay", "record", "--policy", "static")
+    assert code == 0, printed
+    code, out, printed = gesscale("replay", "record", "--policy", NAME, "-o", "json")
+    assert code == 0, printed
     assert json.loads(out)["steps"][0]["decision"]["policy"] == "steady"
 
 
@@ -187,12 +187,12 @@ TWICE = {
 def test_a_broken_policy_ends_in_one_line(gesscale, site, text, expected):
     (site.folder / "mine.py").write_text(text, "utf-8")
     site.write_settings(analyze={"policy": "mine.py:POLICY"})
-    code, out, said = gesscale("config", "validate", site.config)
+    code, out, printed = gesscale("config", "validate", site.config)
     assert (code, out) == (2, "")
-    assert codes(said) == [expected]
-    assert said.count("\n") == 1
-    assert len(said) < 600
-    assert "\x1b" not in said
+    assert codes(printed) == [expected]
+    assert printed.count("\n") == 1
+    assert len(printed) < 600
+    assert "\x1b" not in printed
 
 
 # As a package
@@ -204,7 +204,7 @@ def test_packages_add_policies_and_a_broken_one_is_skipped(site, tmp_path):
     install_policy(packages, "steady = steady:POLICY\nmine = nowhere:POLICY")
     site.serve_overload()
     asked = ("recommend", "-c", site.config, "--policy")
-    (_, advice, _), (_, docs, _), (_, listing, noted), (code, _, said) = elsewhere(
+    (_, advice, _), (_, docs, _), (_, listing, noted), (code, _, printed) = elsewhere(
         packages,
         (*asked, "steady", "--set", "analyze.steady.high_share=0.5", "-o", "json"),
         ("config", "docs"),
@@ -219,5 +219,5 @@ def test_packages_add_policies_and_a_broken_one_is_skipped(site, tmp_path):
     assert ("steady" in names, "mine" in names) == (True, False)
     assert codes(noted) == ["policy-import-failed"]
     assert code == 2
-    assert "policy-import-failed" in said
-    assert "'mine' (nowhere:POLICY)" in said
+    assert "policy-import-failed" in printed
+    assert "'mine' (nowhere:POLICY)" in printed

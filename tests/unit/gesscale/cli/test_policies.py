@@ -13,7 +13,7 @@ DOCS = Path(__file__).parents[4] / "docs"
 
 
 @pytest.fixture
-def said(gesscale):
+def printed(gesscale):
     def command(*words):
         code, out, err = gesscale("policies", *words, "-o", "json")
         assert code == 0, err
@@ -22,17 +22,17 @@ def said(gesscale):
     return command
 
 
-def test_every_policy_is_listed_with_its_source(said):
-    listed = said("list")["policies"]
+def test_every_policy_is_listed_with_its_source(printed):
+    listed = printed("list")["policies"]
     assert [item["name"] for item in listed] == list(policy_names())
     assert all(item["source"] and item["summary"] and item["installed"] for item in listed)
 
 
-def test_every_policy_has_existing_settings_and_a_page(said):
+def test_every_policy_has_existing_settings_and_a_page(printed):
     overview = (DOCS / "reference" / "policies" / "README.md").read_text("utf-8")
     for name in policy_names():
         assert set(policy_info(name).accepted) <= AnalyzeSettings.model_fields.keys()
-        shown = said("show", name)
+        shown = printed("show", name)
         assert len(shown["settings"]) >= len(policy_info(name).accepted)
         assert f"`{name}`" in (DOCS.parent / shown["guide"]).read_text("utf-8")
         assert f"`{name}`" in overview

@@ -103,17 +103,17 @@ def test_a_killed_writer_leaves_a_whole_prefix(path: Path) -> None:
         text=True,
     )
     assert writer.stdout is not None
-    said = [int(writer.stdout.readline()) for _ in range(20)]
+    confirmed = [int(writer.stdout.readline()) for _ in range(20)]
     writer.send_signal(signal.SIGKILL)
-    said += [int(line) for line in writer.stdout.read().split("\n")[:-1]]
+    confirmed += [int(line) for line in writer.stdout.read().split("\n")[:-1]]
     writer.stdout.close()
     assert writer.wait() == -signal.SIGKILL
     with SqliteKnowledge(path, now_s=NOW_S) as store:
         kept = [item["at_s"] for item in store.decisions(limit=10**6)]
         known = store.recall(10**6)
-    # Everything said to be kept is there, at most one more, and no transaction is there in part.
+    # Everything confirmed to be kept is there, at most one more, and no transaction is there in part.
     assert kept == list(range(len(kept)))[::-1]
-    assert len(said) <= len(kept) <= len(said) + 1
+    assert len(confirmed) <= len(kept) <= len(confirmed) + 1
     assert [item.at_s for item in known.readings["nearest"]] == kept[:200]
     assert [item.at_s for item in known.orders["nearest"]] == kept[:200]
 

@@ -26,8 +26,8 @@ def obeyed(directive, *, plan=MORE, cluster=LIVE, knowledge=None, now_s=NOW_S):
     return apply_directives({"op": plan}, {"op": directive}, cluster, knowledge or known(), now_s)["op"]
 
 
-def directive(**said):
-    return Directive(operator=operator(), **said)
+def directive(**fields):
+    return Directive(operator=operator(), **fields)
 
 
 def test_a_pause_keeps_the_placement_and_names_the_planned_change():

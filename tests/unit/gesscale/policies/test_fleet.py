@@ -58,7 +58,7 @@ def overloaded(name, on, at_s):
     return reading(on, name=name, at_s=at_s, throughput=100, offered=150, saturated=1.0, backlog=9000.0)
 
 
-def said(decision):
+def comparable(decision):
     """Return what a decision says besides where it was made."""
     return replace(decision.plan, next_step_after_s=None), decision.analysis.verdict
 
@@ -80,4 +80,4 @@ def test_operators_without_metrics_change_nothing_for_the_others(policy, operato
         assert decisions[name].plan.reason is Reason.METRICS_MISSING
     alone = Edge(edge.maps, {name: on for name, on in edge.placements.items() if name not in dumb})
     for each in loop_over(alone, policy, [observe(*readings)]).step(1000.0):
-        assert said(each) == said(decisions[each.operator])
+        assert comparable(each) == comparable(decisions[each.operator])

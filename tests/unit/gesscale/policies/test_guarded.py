@@ -1,4 +1,4 @@
-"""A policy that fails changes nothing, and it is said."""
+"""A policy that fails changes nothing, and the reason is reported."""
 
 from edge import FakeCluster, control_loop, known, observe, reading, workflow
 

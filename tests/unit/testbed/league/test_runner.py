@@ -19,8 +19,8 @@ EXPERIMENT = an_experiment(policies=["ds2", "drs"], workloads=["steps"], seeds=2
 TWO_LOADS = an_experiment(policies=["ds2", "drs"], workloads=["steps", "spikes"], seeds=2)
 
 
-def warnings(said):
-    return re.findall(r"warning\[([a-z0-9-]+)\]", said.getvalue())
+def warnings(printed):
+    return re.findall(r"warning\[([a-z0-9-]+)\]", printed.getvalue())
 
 
 class Cluster:
@@ -28,7 +28,7 @@ class Cluster:
 
     def __init__(self, *broken, busy=0):
         self.broken, self.runs, self.ups, self.busy = list(broken), [], 0, busy
-        self.said, self.loads = io.StringIO(), []
+        self.printed, self.loads = io.StringIO(), []
 
     def __call__(self, _experiment, case, **_options):
         self.runs.append((case.policy, case.seed))
@@ -47,7 +47,7 @@ class Cluster:
         yield
 
     def play(self, folder, attempts=2, runs=None, experiment=EXPERIMENT):
-        progress = ProgressLog(Console(file=self.said, width=300))
+        progress = ProgressLog(Console(file=self.printed, width=300))
         return run_live(experiment, folder, self, progress, nodes=self.nodes, attempts=attempts, runs=runs)
 
 
@@ -56,7 +56,7 @@ def test_a_broken_run_is_reported_and_repeated(tmp_path):
     results = cluster.play(tmp_path / "live")
     assert cluster.runs == [("ds2", 0), ("drs", 0), ("ds2", 1), ("drs", 1), ("drs", 0)]
     assert [result.lost for result in results] == [""] * 4
-    assert warnings(cluster.said) == ["league-run-failed"]
+    assert warnings(cluster.printed) == ["league-run-failed"]
 
 
 def test_completed_runs_are_not_repeated(tmp_path):
@@ -87,7 +87,7 @@ def test_a_limited_number_of_runs_by_repetition(tmp_path):
 def test_nodes_that_cannot_be_used_are_tried_again(tmp_path):
     cluster = Cluster(busy=1)
     assert len(cluster.play(tmp_path / "live")) == 4
-    assert warnings(cluster.said) == ["cluster-not-up"]
+    assert warnings(cluster.printed) == ["cluster-not-up"]
     with refused("cluster-not-up"):
         Cluster(busy=2).play(tmp_path / "other")
 
@@ -117,14 +117,14 @@ def test_a_load_beyond_the_capacity_is_reported_before_any_run(tmp_path):
     (tmp_path / "much.csv").write_text("t_s,rows_per_s\n0,9000\n600,9000\n")
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "thesis.txt").write_text("mine")  # nothing runs
-    said = io.StringIO()
+    printed = io.StringIO()
     settings = LeagueSettings(policies=("ds2",), loads=(str(tmp_path / "much.csv"),))
     with pytest.raises(InputError):
-        run_league(settings, tmp_path / "results", ProgressLog(Console(file=said, width=300)))
-    assert {*warnings(said)} == {"load-exceeds-capacity"}
-    assert "9000" in said.getvalue()
-    assert "1813" in said.getvalue()
+        run_league(settings, tmp_path / "results", ProgressLog(Console(file=printed, width=300)))
+    assert {*warnings(printed)} == {"load-exceeds-capacity"}
+    assert "9000" in printed.getvalue()
+    assert "1813" in printed.getvalue()
     (tmp_path / "late.csv").write_text("t_s,rows_per_s\n0,0\n60,5\n120,5\n")
     settings = LeagueSettings(policies=("ds2",), loads=(str(tmp_path / "late.csv"),))
     with refused("load-starts-idle"):
-        run_league(settings, tmp_path / "other", ProgressLog(Console(file=said)))
+        run_league(settings, tmp_path / "other", ProgressLog(Console(file=printed)))
