@@ -1,4 +1,4 @@
-"""Measures the contribution of each part of `gesscale2`: runs the league without one of them at a time.
+"""Measures the contribution of each part of `gesscale`: runs the league without one of them at a time.
 
 Run ``python benchmarks/ablations.py --results FILE [--seeds 1] [--loads a,b] [--ideas a,b] [--jobs 1]``. It runs loads
 of the experiment ``league``, with delays and from a cold start, on both engines, with the seeds 100, 101 and so on,
@@ -24,11 +24,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gesscale.policies.gesscale2 import policy
-from gesscale.policies.gesscale2.analysis.best_placements import Placements, placements
-from gesscale.policies.gesscale2.analysis.changes import change_cost
-from gesscale.policies.gesscale2.analysis.costs import estimate_costs
-from gesscale.policies.gesscale2.analysis.scenarios import MIN_BUCKETS, Scenarios, scenarios
+from gesscale.policies.gesscale import policy
+from gesscale.policies.gesscale.analysis.best_placements import Placements, placements
+from gesscale.policies.gesscale.analysis.changes import change_cost
+from gesscale.policies.gesscale.analysis.costs import estimate_costs
+from gesscale.policies.gesscale.analysis.scenarios import MIN_BUCKETS, Scenarios, scenarios
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import read_experiment
 from testbed.arena.names import IDEAL, ORACLE, PRICES
@@ -52,7 +52,7 @@ class Idea(NamedTuple):
     module: Any
     name: str
     replacement: Callable[..., Any]
-    policy: str = "gesscale2"
+    policy: str = "gesscale"
 
 
 def _no_repetitions(rates: Any, ahead: Any, after: Any, replica_rows_per_s: float) -> Scenarios:
@@ -148,7 +148,7 @@ def without(idea: Idea | None) -> Iterator[None]:
 def policy_of(name: str) -> str:
     """Return the policy that runs for an idea."""
     idea = IDEAS.get(name)
-    return IDEAL if name == IDEAL else "gesscale2" if idea is None else idea.policy
+    return IDEAL if name == IDEAL else "gesscale" if idea is None else idea.policy
 
 
 def run_costs(case: Case, experiment: str = EXPERIMENT) -> tuple[float, float, float]:

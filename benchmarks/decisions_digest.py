@@ -1,6 +1,6 @@
 """Prints a digest of all decisions by policy and case, to show that an optimisation changes none of them.
 
-Run ``PYTHONHASHSEED=0 python benchmarks/decisions_digest.py [--policies gesscale gesscale2] [--seeds 2] > before.json``
+Run ``PYTHONHASHSEED=0 python benchmarks/decisions_digest.py [--policies gesscale ds2] [--seeds 2] > before.json``
 before a change and after it, and compare the two files. It runs a fleet whose operators, nodes and delays differ (some
 delays are unknown, some nodes are faster than others, some take no replica), and arena cases with separate seeds. A
 digest covers the whole decision with all digits: analysis, model, plan, costs, sentences, memos
@@ -148,7 +148,7 @@ def arena(experiment: Experiment, case: Case) -> dict[str, object]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--policies", nargs="+", default=["gesscale", "gesscale2", "ds2"])
+    parser.add_argument("--policies", nargs="+", default=["gesscale", "gesscale-2021", "ds2"])
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--operators", type=int, default=80)
     parser.add_argument("--nodes", type=int, default=150)

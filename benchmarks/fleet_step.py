@@ -1,7 +1,7 @@
 """Measures one step of the loop for a fleet: Analyze and Plan of many operators on many nodes, without Monitor.
 
 Run ``python benchmarks/fleet_step.py [--operators 100] [--nodes 1000] [--overloaded 0.33] [--silent 0.0] [--budget N]
-[--runs 3] [--policies ds2 gesscale gesscale2]``. It prints JSON: for each policy the processor time of the first step
+[--runs 3] [--policies ds2 gesscale]``. It prints JSON: for each policy the processor time of the first step
 and of the next ones (median, minimum and maximum), seconds, the ratio of the latter to that of the first policy in the
 same run, and the growth of resident memory since the map and the readings were built, MiB. The operators are of one
 workflow without streams between them, on a map of random places; the overloaded share is saturated and requests a
@@ -35,7 +35,7 @@ from gesscale.ports import ClusterState, Knowledge, Latencies, Node
 from latency_map import DelayKind, DelayUnit, LatencyMap
 from perfmodel import Reading
 
-POLICIES = ("ds2", "gesscale", "gesscale2")
+POLICIES = ("ds2", "gesscale-2021", "gesscale")
 SEED = 20261123
 BEGAN_S, PERIOD_S, TRIGGER_S, CAP_ROWS = 9000.0, 60.0, 10.0, 2000
 REPLICAS = 3

@@ -1,6 +1,6 @@
 """Runs the live loop for a day over a simulated cluster with faults, and for the same day without any.
 
-Run ``PYTHONPATH=tests:. python benchmarks/long_run.py [--hours 24] [--seed 1] [--policy gesscale2]``. Three operators
+Run ``PYTHONPATH=tests:. python benchmarks/long_run.py [--hours 24] [--seed 1] [--policy gesscale]``. Three operators
 on eight nodes, all defaults of the settings, a change budget of one operator, knowledge in a SQLite file. Faults occur
 one after the other, about every ten minutes, for one to fifteen minutes, each kind in turn: metrics missing, wrong,
 hanging; a stale map; an unreadable cluster, rejected orders; a clock an hour ahead or behind; a restart of the process
@@ -56,7 +56,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--hours", type=float, default=24.0)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--policy", default="gesscale2")
+    parser.add_argument("--policy", default="gesscale")
     given = parser.parse_args()
     duration_s = 3600.0 * given.hours
     scene = long_run_scene(duration_s, given.seed)

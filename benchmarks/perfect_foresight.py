@@ -1,4 +1,4 @@
-"""Measures the cost of `gesscale2` with perfect foresight, and the calibration of its scenarios of the load.
+"""Measures the cost of `gesscale` with perfect foresight, and the calibration of its scenarios of the load.
 
 Run ``python benchmarks/perfect_foresight.py [--experiment league-real] [--engines flink] [--seeds 2] [--jobs 1]``. It
 runs the loads of an experiment, with delays and from a cold start, with the seeds 100, 101 and so on, which the league
@@ -24,10 +24,10 @@ import numpy as np
 from ablations import COMPLETE, ENGINES, EXPERIMENT, FIRST_SEED, Idea, run_costs, summary, without
 
 from gesscale.model.observation import WorkflowObservation
-from gesscale.policies.gesscale2 import policy
-from gesscale.policies.gesscale2.analysis.changes import ChangeCost, buckets_ahead
-from gesscale.policies.gesscale2.analysis.demand import Forecast
-from gesscale.policies.gesscale2.analysis.scenarios import Array, Scenarios, scenarios
+from gesscale.policies.gesscale import policy
+from gesscale.policies.gesscale.analysis.changes import ChangeCost, buckets_ahead
+from gesscale.policies.gesscale.analysis.demand import Forecast
+from gesscale.policies.gesscale.analysis.scenarios import Array, Scenarios, scenarios
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import read_experiment
 from testbed.arena.names import IDEAL, ORACLE
@@ -35,7 +35,7 @@ from testbed.arena.policies.perfect_foresight import Inflow, inflow_of, inflow_r
 from testbed.arena.worlds.scenes import world_of
 
 BUCKET_S = 60.0
-"""Bucket of `gesscale2` in both experiments, and their period."""
+"""Bucket of `gesscale` in both experiments, and their period."""
 LONG_HORIZON_BUCKETS = 24
 MINUTES_AHEAD = (1, 3, 6, 12, 24)
 OUTSIDE = (0.05, 0.95)
@@ -164,7 +164,7 @@ def main() -> None:
             continue
         total_costs[engine], calibration[engine], runs = {}, {}, {}
         for setup in (IDEAL, *given.setups):
-            policy_name = setup if setup in {IDEAL, ORACLE} else "gesscale2"
+            policy_name = setup if setup in {IDEAL, ORACLE} else "gesscale"
             cases = [
                 (given.experiment, setup, Case(workload=load, seed=seed, policy=policy_name, variant=variant))
                 for load, seed in worlds

@@ -35,7 +35,7 @@ CASES = {
     "controller, imported": "import gesscale.kubernetes.controller.controller",
     **{
         f"controller, 20 operators, {policy}": STEPS.replace("{policy!r}", repr(policy))
-        for policy in ("ds2", "gesscale", "gesscale2")
+        for policy in ("ds2", "gesscale-2021", "gesscale")
     },
 }
 

@@ -4,7 +4,7 @@ Six nodes: two like a Pi 3 (half the speed of a Pi 4), two like a Pi 4, two like
 1.83 each. The same loads, in rows per second, for all. A line of JSON for each case: the cost at a price of 10 and its
 parts, as means over loads and seeds, and the ratio to equal nodes with even batches.
 
-    python benchmarks/unequal_simulated.py --policies gesscale2 --seeds 100
+    python benchmarks/unequal_simulated.py --policies gesscale --seeds 100
 """
 
 import argparse
@@ -59,7 +59,7 @@ def run_costs(
 def main() -> None:
     """Run every case."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--policies", default="gesscale2")
+    parser.add_argument("--policies", default="gesscale")
     parser.add_argument("--loads", default=LOADS)
     parser.add_argument("--seeds", default="100")
     given = parser.parse_args()

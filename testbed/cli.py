@@ -22,7 +22,7 @@ app = typer.Typer(
 app.add_typer(cluster.app)
 app.command(epilog="Example: testbed workflow --policy ds2")(workflow)
 app.command(epilog="Example: testbed nexmark q5 --policy ds2")(nexmark)
-app.command(epilog="Example: testbed league --results live --policies gesscale2,ds2")(league)
+app.command(epilog="Example: testbed league --results live --policies gesscale,ds2")(league)
 app.command(epilog="Example: testbed chaos --results chaos --seed 1 --changes 20")(chaos)
 app.add_typer(kubernetes.app)
 

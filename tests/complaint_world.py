@@ -32,7 +32,7 @@ def lasting(fault: Fault, from_s: float, until_s: float) -> Faults:
 
 def run(
     scene: Scene,
-    policy: str = "gesscale2",
+    policy: str = "gesscale",
     *,
     physics: SparkPhysics = QUIET,
     faults: Faults | None = None,

@@ -34,7 +34,7 @@ ROOT = Path(__file__).parents[1]
 NAMESPACES = Resource(plural="namespaces", kind="Namespace", namespaced=False)
 ROWS_PER_REPLICA = 500
 PERIOD_S = 2.0
-QUICK = {"gesscale2": {"slo": "5s"}}
+QUICK = {"gesscale": {"slo": "5s"}}
 """Settings with a short objective, so that a test need not wait a minute until a replica pays off."""
 
 

@@ -171,10 +171,10 @@ def only_decision(out: str) -> dict[str, Any]:
 def control_loop(
     cluster: FakeCluster, *observations: WorkflowObservation, flow: Workflow | None = None, **changes: Any
 ) -> ControlLoop:
-    """Return a loop of policy gesscale that acts, over fakes and what is given."""
+    """Return a loop of policy gesscale-2021 that acts, over fakes and what is given."""
     given = {
         "latencies": FakeLatencies(),
-        "policy": policy_named("gesscale", flow or workflow(), PolicyOptions()),
+        "policy": policy_named("gesscale-2021", flow or workflow(), PolicyOptions()),
         "knowledge": MemoryKnowledge(),
         "acts": True,
         "rescale_timeout_s": 60.0,

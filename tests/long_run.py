@@ -102,7 +102,7 @@ def long_run(
     faults: Faults,
     knowledge_file: Path,
     *,
-    policy: str = "gesscale2",
+    policy: str = "gesscale",
     max_changing_operators: int | None = 1,
     seed: int = 0,
     hourly: Callable[[float], None] = lambda _: None,

@@ -11,7 +11,7 @@ from gesscale.common.http_server import PageServer
 from gesscale.model.decision import CandidateCost, Decision, OutcomeStatus, Reason, Rejection, Verdict
 from gesscale.model.order import Order
 from gesscale.model.workflow import Workflow
-from gesscale.policies.gesscale2.details import load_and_capacity
+from gesscale.policies.gesscale.details import load_and_capacity
 from gesscale.ports import ClusterState, Node
 from gesscale.service.access import HEADERS, Access
 from gesscale.service.api import pages_of, streams_of
@@ -38,7 +38,7 @@ def step_of(
         name=name,
         workflow=of or workflow(*(operator(each) for each in made)),
         period_s=PERIOD_S,
-        policy="gesscale",
+        policy="gesscale-2021",
         decisions=tuple(renamed(each, to) for to, each in made.items()),
         cluster=ClusterState(nodes=nodes or {each: Node(name=each) for each in NODES}),
         latencies=latencies(age_s=30.0),

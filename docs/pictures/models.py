@@ -113,10 +113,10 @@ def draw_micro_batch() -> Figure:
 
 
 def draw_costs() -> Figure:
-    """Draw what `gesscale2` would have compared in one step of a recorded day."""
+    """Draw what `gesscale` would have compared in one step of a recorded day."""
     command = (
         *(sys.executable, "-m", "gesscale", "replay", "tests/data/records/day_of_gesscale"),
-        *("--policy", "gesscale2", "--set", "analyze.gesscale2.slo=12s", "--output", "json"),
+        *("--policy", "gesscale", "--set", "analyze.gesscale.slo=12s", "--output", "json"),
     )
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     decision = json.loads(result.stdout)["steps"][STEP]["decision"]

@@ -46,8 +46,8 @@ def moment(record: Path) -> tuple[str, float]:
 
 def draw_page(folder: Path) -> None:
     """Draw the views of one recorded run."""
-    gesscale("arena", "run", "--policies", "gesscale2", "--workload", DAY, "--seeds", 1, "--results", folder / "day")
-    gesscale("arena", "record", folder / "day", "--policy", "gesscale2", "--to", folder / "record")
+    gesscale("arena", "run", "--policies", "gesscale", "--workload", DAY, "--seeds", 1, "--results", folder / "day")
+    gesscale("arena", "record", folder / "day", "--policy", "gesscale", "--to", folder / "record")
     page = (folder / "record" / "page.html").as_uri()
     operator, at_s = moment(folder / "record")
     screenshot(f"{page}#/decisions?operator={operator}&at={at_s}", "page_decision.png", 1200, 1440)

@@ -31,7 +31,7 @@ def list_policies(output: OutputOption = Output.TABLE) -> None:
     warn(broken_policies().values())
 
 
-@app.command(epilog="Example: gesscale policies show gesscale2")
+@app.command(epilog="Example: gesscale policies show gesscale")
 def show(
     name: Annotated[
         str,

@@ -40,9 +40,9 @@ class _NamedPolicy(SettingsGroup):
     CUSTOM: ClassVar[Mapping[str, PolicyInfo]] = {}
 
     policy: str = Field(
-        "gesscale2",
+        "gesscale",
         description=f"One of {', '.join(policy_names())}. The default has the lowest cost on the "
-        "arena's loads; `gesscale` is the paper's policy.",
+        "arena's loads; `gesscale-2021` is the paper's policy.",
     )
 
     @field_validator("policy")

@@ -16,7 +16,7 @@ VERBOSE_HELP = "Print every step of the loop, with all figures."
 def workflow(
     *,
     policy: Annotated[
-        str | None, typer.Option(help="The policy that scales. Default: gesscale2.", show_default=False)
+        str | None, typer.Option(help="The policy that scales. Default: gesscale.", show_default=False)
     ] = None,
     topology: Annotated[str, typer.Option(help="A topology file, or a bundled one's name.")] = "edge8",
     seconds: Annotated[float, typer.Option(min=60, help="Seconds the day is compressed into.")] = 240.0,

@@ -8,7 +8,7 @@ import typer
 from gesscale.cli.output import Output, OutputOption, emit, stderr_console
 from testbed.arena.cli.options import duration_s, with_absolute_files
 
-POLICIES = "gesscale2,gesscale,ds2,drs,hpa-varga"
+POLICIES = "gesscale,gesscale-2021,ds2,drs,hpa-varga"
 LOADS = ("nyc-day", "spikes", "steps")
 
 

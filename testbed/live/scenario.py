@@ -6,7 +6,7 @@ from pathlib import Path
 import yaml
 
 from gesscale.errors import InputError
-from gesscale.policies.gesscale2.settings import Gesscale2Settings
+from gesscale.policies.gesscale.settings import GesscaleSettings
 from gesscale.policies.registry import find_policy_info, relative_to
 from gesscale.settings import Settings, load_settings
 from gesscale.settings.groups import MonitorSettings
@@ -65,7 +65,7 @@ class Scenario:
     """The parameters of a run; the defaults are those of `make demo`."""
 
     #: The policy that scales every operator.
-    policy: str = "gesscale2"
+    policy: str = "gesscale"
     #: A bundled topology or the path of one.
     topology: str = "edge8"
     #: In the order of the stream.
@@ -172,7 +172,7 @@ class Scenario:
                 own["cooldown"] = three_periods
             if issubclass(info.settings, HpaSettings):
                 own["scale_down_stabilization"] = f"{5 * self.period_s:g}s"
-            if issubclass(info.settings, Gesscale2Settings):
+            if issubclass(info.settings, GesscaleSettings):
                 own |= {
                     "slo": f"{self.slo_s:g}s",
                     "late_minute_price": self.late_minute_price,

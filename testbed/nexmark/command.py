@@ -11,7 +11,7 @@ from gesscale.cli.process_exit import end_as_ctrl_c_does
 
 def nexmark(
     query: Annotated[str, typer.Argument(help="q1, q3, q5 or q11.")] = "q5",
-    policy: Annotated[str, typer.Option(help="The policy that scales.")] = "gesscale2",
+    policy: Annotated[str, typer.Option(help="The policy that scales.")] = "gesscale",
     topology: Annotated[str, typer.Option(help="A topology file, or a bundled one's name.")] = "edge8",
     seconds: Annotated[float, typer.Option(min=60, help="Length of the compressed day, s.")] = 240.0,
     max_rows_per_s: Annotated[float, typer.Option(min=30, help="Events per second at noon.")] = 150.0,

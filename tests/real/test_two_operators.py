@@ -33,7 +33,7 @@ DAY_S = 60.0
 def test_each_row_once_through_both_while_one_is_scaled(three_nodes: Callable[[str, int], str], tmp_path: Path) -> None:
     scenario = replace(
         WORKFLOW,
-        policy="gesscale",  # it grows where rows wait; the default would let them wait in so short a day
+        policy="gesscale-2021",  # it grows where rows wait; the default would let them wait in so short a day
         topology=three_nodes("twoops", 214),
         operators=(replace(CLEAN, service_ms_per_row=1.0), replace(NEAREST, service_ms_per_row=12.0)),
         day_s=DAY_S,

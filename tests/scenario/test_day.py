@@ -102,7 +102,7 @@ def play(policy: str) -> tuple[MicroBatches, list]:
 
 
 def test_gesscale_follows_the_day_up_and_down():
-    plant, changes = play("gesscale")
+    plant, changes = play("gesscale-2021")
     # One replica sustains 1200 / (0.4 + 2.64) = 395 rows/s, so 960 need three; the nearest come first and go last.
     assert [d.outcome.added for d in changes if d.outcome.added][:2] == [("near",), ("mid",)]
     assert plant.cluster.placements["op"] == ("hub",)

@@ -25,7 +25,7 @@ from gesscale.kubernetes.resource.parts import (
     rule_of,
 )
 from gesscale.policies import policy_names
-from gesscale.policies.gesscale2.settings import Gesscale2Settings
+from gesscale.policies.gesscale.settings import GesscaleSettings
 from gesscale.policies.registry import policy_info
 from gesscale.settings.analyze import AnalyzeSettings
 from gesscale.settings.groups import MonitorSettings
@@ -68,12 +68,12 @@ class MonitorSpec(ResourcePart):
         return MonitorSettings.model_validate(given, by_name=True)
 
 
-class Gesscale2Spec(ResourcePart):
-    """The settings of policy gesscale2."""
+class GesscaleSpec(ResourcePart):
+    """The settings of policy gesscale."""
 
-    slo_s: Span = like(Gesscale2Settings, "slo_s")
-    late_minute_price: float = like(Gesscale2Settings, "late_minute_price")
-    change_price: float = like(Gesscale2Settings, "change_price")
+    slo_s: Span = like(GesscaleSettings, "slo_s")
+    late_minute_price: float = like(GesscaleSettings, "late_minute_price")
+    change_price: float = like(GesscaleSettings, "change_price")
 
 
 class PolicySpec(ResourcePart):
@@ -83,7 +83,7 @@ class PolicySpec(ResourcePart):
         AnalyzeSettings, "policy", description=None
     )
     """A policy that the controller has; `gesscale policies` lists them. The default has the lowest cost on the arena's
-    loads; gesscale is the paper's policy."""
+    loads; gesscale-2021 is the paper's policy."""
     law: Literal["gesscale", "microbatch", "auto"] = like(AnalyzeSettings, "law")
     back_pressure_threshold: float = like(AnalyzeSettings, "back_pressure_threshold")
     headroom_threshold_pct: float = like(AnalyzeSettings, "headroom_threshold_pct")
@@ -98,8 +98,8 @@ class PolicySpec(ResourcePart):
     cpu_low_pct: float = like(AnalyzeSettings, "cpu_low_pct")
     seed: int = like(AnalyzeSettings, "seed")
     node_choice: Literal["random", "nearest"] = like(AnalyzeSettings, "node_choice")
-    gesscale2: Gesscale2Spec | None = None
-    """Settings of `gesscale2`."""
+    gesscale: GesscaleSpec | None = None
+    """Settings of `gesscale`."""
     own_settings: dict[str, Any] = Field(
         default_factory=dict, alias="settings", json_schema_extra={"x-kubernetes-preserve-unknown-fields": True}
     )
@@ -117,10 +117,10 @@ class PolicySpec(ResourcePart):
             The policy's own settings are invalid.
         """
         given = {name: value for name, value in self if name in AnalyzeSettings.model_fields}
-        given |= {"policy": self.name, "gesscale2": dict(self.gesscale2 or {})}
+        given |= {"policy": self.name, "gesscale": dict(self.gesscale or {})}
         if self.own_settings:
             info = policy_info(self.name)
-            if info.settings is Gesscale2Settings:
+            if info.settings is GesscaleSettings:
                 raise SettingsError("policy-settings-misplaced", place=_SETTINGS, policy=self.name)
             if info.settings is None:
                 raise SettingsError("policy-without-settings", place=_SETTINGS, policy=self.name)

@@ -93,7 +93,7 @@ def _file_of(name: str) -> bytes:
 
 @cache
 def _files() -> Sequence[bytes]:
-    return [_file_of(name) for name in ("gesscale", "daedalus", "ds2")]
+    return [_file_of(name) for name in ("gesscale-2021", "daedalus", "ds2")]
 
 
 @cache
@@ -141,7 +141,7 @@ TARGETS = (
         name="knowledge",
         form=Form.TEXT,
         samples=_files,
-        call=from_file("knowledge.sqlite", _step_by("gesscale")),
+        call=from_file("knowledge.sqlite", _step_by("gesscale-2021")),
         errors=OF_THE_LOOP,
     ),
     Target(

@@ -58,7 +58,7 @@ def _status(data: bytes, folder: Path) -> None:
     recalled = orders.recall(NOW_S)
     report_fault(status, _FAULT, 1, NOW_S)
     observation = observe(reading(("hub", "near"), at_s=NOW_S, throughput=190, offered=250, saturated=1.0))
-    policy_named("gesscale", small_workflow(), PolicyOptions()).analyze(
+    policy_named("gesscale-2021", small_workflow(), PolicyOptions()).analyze(
         observation, known(readings=recalled.readings, orders=recalled.orders)
     )
     if not (recalled.readings or recalled.orders):

@@ -23,7 +23,7 @@ def running(tmp_path_factory):
         yield port
 
 
-@pytest.mark.parametrize("policy", ["gesscale2", str(EXAMPLES / "own_policy" / "reserve.py:Reserve")])
+@pytest.mark.parametrize("policy", ["gesscale", str(EXAMPLES / "own_policy" / "reserve.py:Reserve")])
 def test_a_recommendation_names_the_node_of_the_driver(running, policy):
     url = f"workflow.operators.hashes.metrics_url='http://127.0.0.1:{running}'"
     decision = recommend(SETTINGS, "--set", url, "--policy", policy)

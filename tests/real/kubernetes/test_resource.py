@@ -157,7 +157,7 @@ REFUSED = [
     ),
     ({"executor": {"requests": {"cpu": "lots"}}}, "spec.executor.requests.cpu in body should match"),
     ({"mode": "act"}, 'spec.mode: Unsupported value: "act"'),
-    ({"policy": {"gesscale2": {"lateMinutePrice": 0}}}, "spec.policy.gesscale2.lateMinutePrice in body should be"),
+    ({"policy": {"gesscale": {"lateMinutePrice": 0}}}, "spec.policy.gesscale.lateMinutePrice in body should be"),
 ]
 
 
@@ -180,7 +180,7 @@ ACCEPTED = [
     {"pause": {}},
     {"pause": {"until": UNTIL, "reason": "the disk is full"}},
     {"override": {"nodes": ["edge1", "edge2"], "until": "2030-01-01T02:00:00+02:00"}},
-    {"policy": {"stabilizationWindow": "1h30m", "seed": 7, "cpuHighPct": 75.5, "gesscale2": {"slo": "2m"}}},
+    {"policy": {"stabilizationWindow": "1h30m", "seed": 7, "cpuHighPct": 75.5, "gesscale": {"slo": "2m"}}},
     {"policy": {"name": "rules", "settings": {"rules": [{"operator": "*", "anything": {"deep": [1, "x"]}}]}}},
 ]
 

@@ -46,7 +46,7 @@ def altered(alter: Callable[[OperatorReading], OperatorReading | None]) -> Calla
     return lambda loop: replace(loop, metrics=Altered(loop.metrics, alter))
 
 
-@pytest.mark.parametrize("policy", ["gesscale2", "hpa-cpu"])
+@pytest.mark.parametrize("policy", ["gesscale", "hpa-cpu"])
 @pytest.mark.parametrize("fault", [Fault.METRICS_GONE, Fault.METRICS_HANGING])
 def test_a_dead_metric_is_not_0(policy: str, fault: Fault) -> None:
     """kubernetes#104387: the metrics service went offline, "currentValue became 0", all went down to the minimum."""

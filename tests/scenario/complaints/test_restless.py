@@ -56,9 +56,9 @@ def test_each_step_without_a_removal_has_its_reason() -> None:
 
 def test_long_stops_lead_to_fewer_changes() -> None:
     """flink-kubernetes-operator#711: the time to restart with its state was set by hand, wrong where it is long."""
-    # Nine steps of load on Flink, where each change stops the job; gesscale2 learns the stop from its own changes.
+    # Nine steps of load on Flink, where each change stops the job; gesscale learns the stop from its own changes.
     short, long = (
-        climb("gesscale2", "flink", {"operator": {"restart": restart}}, "steps:3").metrics["reconfigurations"]
+        climb("gesscale", "flink", {"operator": {"restart": restart}}, "steps:3").metrics["reconfigurations"]
         for restart in ("10s", "240s")
     )
     assert isinstance(short, int | float)

@@ -9,7 +9,7 @@ from gesscale.loop import ControlLoop
 from gesscale.model.decision import Outcome, OutcomeStatus, Reason
 from gesscale.model.workflow import BatchCap, Operator, Workflow
 from gesscale.plan.change_budget import ChangeBudget
-from gesscale.policies.gesscale2 import details
+from gesscale.policies.gesscale import details
 from gesscale.ports import Cluster, ClusterState
 
 JUMP_S = 600.0
@@ -22,7 +22,7 @@ def test_a_jump_is_answered_with_all_replicas_that_it_needs() -> None:
     (first, *_) = changes(run(under(load)), JUMP_S)
     assert first.at_s == JUMP_S + 60
     assert len(first.plan.placement) >= 5
-    paper = changes(run(under(load), "gesscale"), JUMP_S, JUMP_S + 480)
+    paper = changes(run(under(load), "gesscale-2021"), JUMP_S, JUMP_S + 480)
     assert {len(each.outcome.added) for each in paper} == {1}
 
 

@@ -11,7 +11,7 @@ from perfmodel import Reading
 
 STALE = "26 h old: stale"
 NONE_YET = Knowledge(latencies=Latencies(map_status=MapStatus(problem="agents: none answers")))
-AWARE = ("gesscale", "thr-nlaware")
+AWARE = ("gesscale-2021", "thr-nlaware")
 
 # MST = 100 n - 0.2 ND, exactly, on the placements that grow from hub.
 LEARNED = {
@@ -49,8 +49,8 @@ def test_a_stale_map_may_add_the_nearest_node(policy):
 
 
 def test_no_evidence_is_taken_under_a_stale_map():
-    assert decide("gesscale", OVERLOADED, known())[0].evidence
-    analysis, _ = decide("gesscale", OVERLOADED, known(stale=STALE, readings=LEARNED))
+    assert decide("gesscale-2021", OVERLOADED, known())[0].evidence
+    analysis, _ = decide("gesscale-2021", OVERLOADED, known(stale=STALE, readings=LEARNED))
     assert analysis.evidence == ()
     assert analysis.mst is not None  # what was learned before still tells
 

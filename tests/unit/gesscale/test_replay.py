@@ -24,7 +24,7 @@ def recording() -> Recording:
 
 
 def answers(
-    recording: Recording, policy: str = "gesscale", knowledge: MemoryKnowledge | None = None, **changes: object
+    recording: Recording, policy: str = "gesscale-2021", knowledge: MemoryKnowledge | None = None, **changes: object
 ) -> tuple[ReplayedDecision, ...]:
     monitor = SETTINGS.monitor
     world = RecordedWorld(

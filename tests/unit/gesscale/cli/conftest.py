@@ -45,7 +45,7 @@ class Site:
             "workflow": {"operators": {"op": operator}},
             "latency_map": {"file": "map.csv", "unit": "ms", "kind": "rtt"},
             "knowledge": {"file": self.knowledge.name},
-            "analyze": {"policy": "gesscale"},
+            "analyze": {"policy": "gesscale-2021"},
             **groups,
         }
         self.config.write_text(yaml.safe_dump(settings), "utf-8")

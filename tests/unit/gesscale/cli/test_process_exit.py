@@ -21,7 +21,7 @@ def test_a_signal_is_how_run_ends_and_no_failure(site, number):
         first = running.stderr.readline()  # signals are taken from here on
         running.send_signal(number)
         _, rest = running.communicate(timeout=SETTLE_S)
-    assert "INFO gesscale.run: started policy=gesscale period_s=60 mode=recommend" in first
+    assert "INFO gesscale.run: started policy=gesscale-2021 period_s=60 mode=recommend" in first
     assert running.returncode == 0
     # The first step comes at once: the signal may be there before it or after it.
     assert re.search(r"INFO gesscale\.run: stopped after [01] steps\n\Z", rest)

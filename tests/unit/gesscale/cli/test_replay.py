@@ -33,7 +33,7 @@ def test_json_has_every_step_with_both_decisions(gesscale, record):
     code, out, _ = gesscale("replay", record, "--policy", "thr-nlaware", "--output", "json")
     document = json.loads(out)
     assert code == 0
-    assert (document["policy"], document["livePolicy"]) == ("thr-nlaware", "gesscale")
+    assert (document["policy"], document["livePolicy"]) == ("thr-nlaware", "gesscale-2021")
     assert document["summary"]["compared"] == len(document["steps"]) == 26
     lines = (record / "decisions.jsonl").read_text().splitlines()
     assert [step["live"] for step in document["steps"]] == [json.loads(line) for line in lines]

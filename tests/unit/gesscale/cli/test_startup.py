@@ -33,7 +33,7 @@ for words in typed:
 TYPED = {
     "gesscale re": "recommend",
     "gesscale latency-map ch": "choose",
-    "gesscale policies show ge": "gesscale2",
+    "gesscale policies show ge": "gesscale",
     "gesscale recommend --policy d": "daedalus",
     "gesscale recommend --p": "--policy",
     "gesscale recommend --set monitor.p": "monitor.period=",

@@ -63,7 +63,7 @@ def comparable(decision):
     return replace(decision.plan, next_step_after_s=None), decision.analysis.verdict
 
 
-@pytest.mark.parametrize(("policy", "operators"), [("gesscale", 100), ("gesscale2", 20)])
+@pytest.mark.parametrize(("policy", "operators"), [("gesscale-2021", 100), ("gesscale", 20)])
 def test_operators_without_metrics_change_nothing_for_the_others(policy, operators):
     names = [f"op-{index:04d}" for index in range(operators)]
     dumb = {name for index, name in enumerate(names) if index % 10 < 3}

@@ -17,7 +17,7 @@ class Broken:
     name = "mine"
 
     def __init__(self, analyze=None, plan=None):
-        self.good = policy_named("gesscale", workflow(), PolicyOptions())
+        self.good = policy_named("gesscale-2021", workflow(), PolicyOptions())
         self._analyze, self._plan = analyze, plan
 
     def analyze(self, observation, knowledge):

@@ -24,7 +24,7 @@ def test_a_day_has_its_decisions_nodes_and_what_changes_cost(record):
     assert faults == ()
     points = document["points"]["workflow"]
     assert len(points) == len(document["decisions"]["workflow"]) == 26
-    assert document["run"]["workflows"][0]["policy"] == "gesscale"
+    assert document["run"]["workflows"][0]["policy"] == "gesscale-2021"
     assert document["nodes"]["workflow"]["names"][0] == "edge1"
     first = next(point for point in points if point["acted"])
     assert (first["add"], first["order"]["at_s"]) == (["edge2"], first["at_s"])

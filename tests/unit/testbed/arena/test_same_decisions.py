@@ -26,11 +26,11 @@ WORLDS = {
     "flink": ("spikes", {"engine": "flink", "faults.failures": FAILURES, "metrics.delay": "30s"}),
 }
 DIGESTS = {
-    "faults/gesscale2": "61ec0f4b114a9ad7",
+    "faults/gesscale": "61ec0f4b114a9ad7",
     "faults/rules": "6324287d82630f24",
-    "two/gesscale": "83acaccfe4cee80b",
+    "two/gesscale-2021": "83acaccfe4cee80b",
     "two/ds2": "8c23b7cf5447c2c6",
-    "flink/gesscale2": "4c523948f3f55ac2",
+    "flink/gesscale": "4c523948f3f55ac2",
     "flink/rules": "380af361a7f06b54",
 }
 

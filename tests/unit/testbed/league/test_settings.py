@@ -12,7 +12,7 @@ from testbed.league.settings import LeagueSettings, demand_duration_s, demand_of
 from testbed.live.scenario import prepare_settings
 from testbed.workloads.workload import Workload
 
-POLICIES = ("gesscale2", "gesscale", "ds2", "drs", "hpa-varga")
+POLICIES = ("gesscale", "gesscale-2021", "ds2", "drs", "hpa-varga")
 SETTINGS = LeagueSettings(policies=POLICIES, loads=("nyc-day", "steps"), repetitions=2, length_s=900.0)
 
 
@@ -22,8 +22,8 @@ def test_figures_in_seconds_follow_the_length_of_the_day():
     assert scenario.slo_s == 75.0  # two periods
     assert rules.ds2.cooldown_s == rules.drs.cooldown_s == 112.5  # three
     assert rules.hpa_varga.scale_down_stabilization_s == 187.5  # five, as 300 s of 60 s
-    assert rules.gesscale2.slo_s == 75.0
-    assert rules.gesscale2.change_price == 0.625  # a replica-minute where a period is a minute
+    assert rules.gesscale.slo_s == 75.0
+    assert rules.gesscale.change_price == 0.625  # a replica-minute where a period is a minute
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -21,7 +21,7 @@ def decision(at_s=AT_S, *, before=("hub",), after=("hub",), status=OutcomeStatus
     return Decision(
         at_s=at_s,
         operator="nearest",
-        policy="gesscale2",
+        policy="gesscale",
         analysis=Analysis(
             operator="nearest",
             verdict=Verdict.MORE,

@@ -35,7 +35,7 @@ class Scene:
     def __init__(self, begin=at_once):
         self.api, self.term, self.now_s, self.steady_s = FakeApi(), 1, EPOCH_S, 0.0
         self.world = FakeCluster(pods=[pod("e1", "a"), pod("o1", "c", of="other")])
-        self.api.put(**by_hand("a", "b"), policy={"name": "gesscale"})  # never requests an early step
+        self.api.put(**by_hand("a", "b"), policy={"name": "gesscale-2021"})  # never requests an early step
         documents = Documents(self.api, self.api.watched)
         self.metrics, self.reservations = ScalerMetrics("1.0"), Reservations()
         self.scheduler = WorkflowScheduler(
@@ -92,8 +92,8 @@ def test_a_new_workflow_is_stepped_at_once_and_then_once_per_period(scene):
 
 
 def test_a_policy_can_request_an_earlier_step(scene):
-    # gesscale2 requests three steps in its objective of 60 s; a period is 60 s.
-    scene.api.put(override=None, mode="Recommend", policy={"name": "gesscale2"})
+    # gesscale requests three steps in its objective of 60 s; a period is 60 s.
+    scene.api.put(override=None, mode="Recommend", policy={"name": "gesscale"})
     scene.advance()
     for after_s, last_s in ((19.0, 0.0), (1.0, 20.0), (20.0, 40.0)):
         scene.advance(after_s)

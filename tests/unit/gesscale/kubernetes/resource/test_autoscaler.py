@@ -44,7 +44,7 @@ RULE = "resource-rule-violated"
         ({"policy": {"cpuLowPct": 90}}, "spec.policy", RULE),
         ({"policy": {"name": "gescale"}}, "spec.policy.name", "policy-not-available"),
         ({"policy": {"name": "/tmp/mine.py:CARD"}}, "spec.policy.name", "policy-not-available"),
-        ({"policy": {"gesscale2": {"slow": "1m"}}}, "spec.policy.gesscale2.slow", "setting-unknown"),
+        ({"policy": {"gesscale": {"slow": "1m"}}}, "spec.policy.gesscale.slow", "setting-unknown"),
         ({"upstream": ["near"]}, "", RULE),
         ({"upstream": ["a", "a"]}, "spec.upstream", "names-repeated"),
         ({"driver": {"node": "edge1"}}, "spec.driver", RULE),

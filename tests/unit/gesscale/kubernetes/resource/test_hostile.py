@@ -47,7 +47,7 @@ SPEC = {
                 }
             ]
         },
-        "gesscale2": {"slo": "1m"},
+        "gesscale": {"slo": "1m"},
     },
     "reconfiguration": {"strategy": "Live", "rescaleTimeout": "5m"},
     "mode": "Act",

@@ -120,7 +120,7 @@ def test_an_object_without_a_name_stops_no_other(nonsense):
     [
         ({"name": "daedalus", "settings": {"cooldwn": "3m"}}, "setting-unknown", "spec.policy.settings, cooldwn"),
         ({"name": "daedalus", "settings": {"cooldown": "soon"}}, "duration-invalid", "spec.policy.settings, cooldown"),
-        ({"name": "gesscale2", "settings": {"slo": "1m"}}, "policy-settings-misplaced", "spec.policy.settings"),
+        ({"name": "gesscale", "settings": {"slo": "1m"}}, "policy-settings-misplaced", "spec.policy.settings"),
         ({"name": "static", "settings": {"cooldown": "3m"}}, "policy-without-settings", "spec.policy.settings"),
         ({"name": "rules", "settings": {"file": "/etc/passwd"}}, "policy-settings-file", "spec.policy.settings.file"),
         ({"name": "rules", "settings": {"rules": ["x" * 70_000]}}, "policy-settings-oversized", "spec.policy.settings"),
@@ -167,4 +167,4 @@ def test_the_prometheus_of_the_map_is_by_default_the_monitors():
     spec = {"latencyMap": {"source": "Prometheus"}, "monitor": {"prometheusUrl": "http://p:9090"}}
     found = group_into_workflows([resource("near", **spec)]).workflows["taxi", "near"]
     assert found.latency_map.prometheus_url == "http://p:9090"
-    assert (found.rescale_timeout_s, found.policy_settings.policy, found.monitor.period_s) == (300.0, "gesscale2", 60.0)
+    assert (found.rescale_timeout_s, found.policy_settings.policy, found.monitor.period_s) == (300.0, "gesscale", 60.0)

@@ -1,0 +1,1 @@
+"""Models of `gesscale`: the law of batch times, load and scenarios, placements, and costs."""

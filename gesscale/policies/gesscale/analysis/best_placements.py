@@ -1,0 +1,244 @@
+"""The best placement for each number of replicas, by predicted capacity."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gesscale.model.workflow import Operator
+from gesscale.policies.gesscale.analysis.law import BatchTimeLaw
+from latency_map import LatencyMap
+
+Array = NDArray[np.float64]
+NodeOrders = NDArray[np.int64]
+_Nodes = tuple[str, ...]
+
+#: Round trip assumed for a delay that the map does not have.
+UNKNOWN_RTT_S = 1.0
+
+#: Maximum number of free nodes considered: those nearest to the driver.
+MAX_FREE_NODES = 64
+MAX_CENTRES = 16
+
+#: Replicas move only if the capacity grows by at least this share.
+MIN_GAIN = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placements:
+    """Best placement for each number of replicas."""
+
+    #: Nodes of 1, 2, ... replicas, sorted.
+    nodes: tuple[tuple[str, ...], ...]
+    #: Predicted capacity of each placement.
+    rows_per_s: Array
+    #: Predicted capacity of the present placement.
+    present_rows_per_s: float
+
+    def up_to(self, replicas: int) -> "Placements":
+        """Return the placements of at most this number of replicas; limits the present capacity too."""
+        capacity = float(self.rows_per_s[:replicas].max())
+        return Placements(
+            nodes=self.nodes[:replicas],
+            rows_per_s=self.rows_per_s[:replicas],
+            present_rows_per_s=min(self.present_rows_per_s, capacity),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundTrips:
+    """Round trips of nodes to the driver, shape ``(n,)``, and between each two, ``(n, n)``; seconds, NaN: unknown."""
+
+    driver_s: Array
+    pairs_s: Array
+
+    @classmethod
+    def of(cls, nodes: Sequence[str], driver_node: str, delays: LatencyMap | None) -> "RoundTrips":
+        """Read round trips from a latency map; a node has 0 to itself, also without a map."""
+        pairs_s = np.full((len(nodes), len(nodes)), np.nan)
+        if delays is not None:
+            known = [index for index, node in enumerate(nodes) if node in delays]
+            rows = delays.positions(nodes[index] for index in known)
+            pairs_s[np.ix_(known, known)] = delays.rtt_ms[np.ix_(rows, rows)] / 1000
+        np.fill_diagonal(pairs_s, 0.0)
+        return cls(driver_s=_driver_rtts_s(nodes, driver_node, delays), pairs_s=pairs_s)
+
+
+def max_trips_s(nodes: _Nodes, driver_node: str, delays: LatencyMap | None) -> tuple[float, float]:
+    """Return the longest round trips of a placement, to the driver and between two nodes; seconds, NaN: unknown."""
+
+    def find() -> tuple[float, float]:
+        trips = RoundTrips.of(nodes, driver_node, delays)
+        return float(trips.driver_s.max()), float(trips.pairs_s.max())
+
+    return find() if delays is None else delays.cached((max_trips_s, nodes, driver_node), find)
+
+
+def _driver_rtts_s(nodes: Sequence[str], driver_node: str, delays: LatencyMap | None) -> Array:
+    rtts_s = np.full(len(nodes), np.nan)
+    if delays is not None and driver_node in delays:
+        known = delays.known_indices(nodes)
+        rows = delays.positions([nodes[index] for index in known.tolist()])
+        rtts_s[known] = delays.rtt_ms[delays.positions([driver_node])[0]][rows] / 1000
+    if driver_node in nodes:
+        rtts_s[nodes.index(driver_node)] = 0.0
+    return rtts_s
+
+
+def placements(
+    law: BatchTimeLaw,
+    operator: Operator,
+    present: Sequence[str],
+    free: Sequence[str],
+    *,
+    weights: Mapping[str, float],
+    delays: LatencyMap | None,
+    trigger_s: float,
+    moves: bool = True,
+) -> Placements:
+    """Find the nodes with the highest predicted capacity for each number of replicas.
+
+    Nodes are sorted by their distance to the driver or to one of the nodes, with and without the present nodes first,
+    and with the strongest first. The prefixes of all these orders are compared. So a query that only maps gets nodes
+    near its driver, and one that shuffles gets nodes near each other.
+    """
+    nodes = _candidate_nodes(tuple(present), tuple(free), operator.driver_node, delays)
+    options = _enumerate_placements(
+        nodes,
+        len(present),
+        operator.driver_node,
+        tuple(weights.get(node, 1.0) for node in nodes),
+        delays,
+        max_replicas=max(operator.max_replicas, len(present)),
+        moves=moves,
+    )
+    counts = np.arange(1, options.moved.shape[1] + 1)
+    caps = [operator.batch_rows(int(count)) for count in counts]
+    found = law.rows_per_s(
+        options.weight,
+        options.even_weight,
+        options.driver_s,
+        options.pairs_s,
+        None if caps[0] is None else np.array(caps, dtype=float),
+        trigger_s,
+    )
+    best = np.argmax(np.where(options.moved > 0, found * (1 - MIN_GAIN), found), axis=0)
+    return Placements(
+        nodes=tuple(options.named(row, count) for row, count in zip(best.tolist(), counts.tolist(), strict=True)),
+        rows_per_s=found[best, counts - 1],
+        present_rows_per_s=float(found[options.present_row, len(present) - 1]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _PlacementOptions:
+    """Orders of nodes, and the inputs of the law for each prefix; shape ``(o, max_replicas)``."""
+
+    #: The considered nodes.
+    nodes: _Nodes
+    #: Orders as indices of the nodes.
+    orders: NodeOrders
+    #: Inputs of `BatchTimeLaw.rows_per_s` (weight, even_weight, driver_s, pairs_s).
+    weight: Array
+    even_weight: Array
+    driver_s: Array
+    pairs_s: Array
+    #: Number of replicas that move to another node.
+    moved: NodeOrders
+    #: Index of an order that starts with the present nodes.
+    present_row: int
+    _named: dict[tuple[int, int], _Nodes] = field(default_factory=dict)
+
+    def named(self, row: int, count: int) -> _Nodes:
+        """Return the first nodes of an order, sorted."""
+        known = self._named.get((row, count))
+        if known is None:
+            known = tuple(sorted(self.nodes[index] for index in self.orders[row, :count].tolist()))
+            self._named[row, count] = known
+        return known
+
+
+def _candidate_nodes(present: _Nodes, free: _Nodes, driver_node: str, delays: LatencyMap | None) -> _Nodes:
+    """Return the present nodes and the considered free ones."""
+
+    def find() -> _Nodes:
+        return (*present, *_nearest(free, driver_node, delays))
+
+    if delays is None:
+        return find()
+    return delays.cached((_candidate_nodes, present, free, driver_node), find)
+
+
+def _enumerate_placements(
+    nodes: _Nodes,
+    present: int,
+    driver_node: str,
+    weights: tuple[float, ...],
+    delays: LatencyMap | None,
+    *,
+    max_replicas: int,
+    moves: bool,
+) -> _PlacementOptions:
+    """Return the orders of nodes, the first of which are the present ones; cached per map."""
+
+    def find() -> _PlacementOptions:
+        trips = RoundTrips.of(nodes, driver_node, delays)
+        driver_s, pairs_s = (np.nan_to_num(values, nan=UNKNOWN_RTT_S) for values in (trips.driver_s, trips.pairs_s))
+        weight, is_present = np.array(weights), np.arange(len(nodes)) < present
+        orders = _orders(driver_s, pairs_s, weight, is_present, max_replicas, moves=moves)
+        counts = np.arange(1, orders.shape[1] + 1)
+        moved = np.minimum(counts, present) - np.cumsum(is_present[orders], axis=1)
+        return _PlacementOptions(
+            nodes=nodes,
+            orders=orders,
+            weight=np.cumsum(weight[orders], axis=1),
+            even_weight=counts * np.minimum.accumulate(weight[orders], axis=1),
+            driver_s=np.maximum.accumulate(driver_s[orders], axis=1),
+            pairs_s=_widest_pairs(pairs_s, orders),
+            moved=moved,
+            present_row=next(row for row in range(len(orders)) if moved[row, present - 1] == 0),
+        )
+
+    if delays is None:
+        return find()
+    return delays.cached((_enumerate_placements, nodes, present, driver_node, weights, max_replicas, moves), find)
+
+
+def _nearest(free: Sequence[str], driver_node: str, delays: LatencyMap | None) -> Sequence[str]:
+    """Return the free nodes nearest to the driver, at most `MAX_FREE_NODES`."""
+    if len(free) <= MAX_FREE_NODES:
+        return free
+    driver_s = _driver_rtts_s(free, driver_node, delays)  # NaN is sorted last
+    return [free[index] for index in np.argsort(driver_s, kind="stable")[:MAX_FREE_NODES]]
+
+
+def _orders(
+    driver_s: Array, pairs_s: Array, weight: Array, is_present: NDArray[np.bool_], max_replicas: int, *, moves: bool
+) -> NodeOrders:
+    """Return the first ``max_replicas`` nodes of each order, shape ``(o, max_replicas)``, without duplicates.
+
+    Some orders start with the present nodes.
+    """
+    centres = np.argsort(driver_s, kind="stable")[:MAX_CENTRES]
+    distances = np.concatenate([driver_s[None], pairs_s[centres] + 1e-6 * driver_s])
+    by_distance = np.argsort(distances, axis=1, kind="stable")
+    orders = [by_distance]
+    if (weight != weight[0]).any():
+        orders.append(_first(by_distance, -weight))
+    present_first = [_first(order, ~is_present) for order in orders]
+    found = np.concatenate([*present_first, *orders] if moves else present_first)
+    return np.array(sorted(set(map(tuple, found[:, :max_replicas].tolist()))))
+
+
+def _first(orders: NodeOrders, keys: NDArray[np.generic]) -> NodeOrders:
+    """Sort each order by a key of its nodes, stably."""
+    return np.take_along_axis(orders, np.argsort(keys[orders], axis=1, kind="stable"), axis=1)
+
+
+def _widest_pairs(pairs_s: Array, orders: NodeOrders) -> Array:
+    """Return the longest round trip between the first 1, 2, ... nodes of each order."""
+    among = pairs_s[orders[:, :, None], orders[:, None, :]]
+    earlier = np.tril(np.ones(among.shape[1:], dtype=bool))
+    widest: Array = np.maximum.accumulate(np.where(earlier, among, 0.0).max(axis=2), axis=1)
+    return widest

@@ -1,0 +1,76 @@
+"""Limits of changes: reasons that block or bound them, and the reason of a change."""
+
+from dataclasses import replace
+
+from gesscale.model.decision import Plan, Reason
+from gesscale.model.observation import OperatorReading
+from gesscale.model.order import Order
+from gesscale.model.workflow import Operator
+from gesscale.plan.node_ranking import unknown_delays
+from gesscale.policies.details import NO_OTHER_NODE, at_maximum, reconfiguring
+from gesscale.policies.gesscale import details
+from gesscale.ports import ClusterState, Knowledge
+
+#: Time during which no replica is added beyond those that get work.
+_LIMIT_KEPT_S = 3600.0
+
+_Nodes = tuple[str, ...]
+
+
+def idle_replicas(present: _Nodes, reading: OperatorReading, order: Order | None) -> _Nodes:
+    """Return the replicas that have not worked since the last order, if the order was given up."""
+    if order is None or not order.given_up or set(order.placement) != set(present):
+        return ()
+    return tuple(node for node in present if node not in reading.placement)
+
+
+def plan_without_idle(idle: _Nodes, plan: Plan, reading: OperatorReading) -> Plan:
+    """Return the plan that removes idle replicas."""
+    return replace(plan, reason=Reason.IDLE_REPLICA, detail=details.idle(idle), placement=reading.placement)
+
+
+def work_limit(knowledge: Knowledge, reading: OperatorReading) -> int | None:
+    """Return the number of replicas that get work if idle ones were removed recently; None otherwise."""
+    orders = knowledge.orders.get(reading.operator, ())
+    recent = (each for each in orders if 0 <= reading.at_s - each.at_s < _LIMIT_KEPT_S)
+    return next((len(each.placement) for each in recent if each.reason == Reason.IDLE_REPLICA), None)
+
+
+def trigger_interval_s(reading: OperatorReading) -> float:
+    """Return the trigger interval, one second if unknown."""
+    return reading.trigger_s or 1.0
+
+
+def count_moves(present: _Nodes, choice: _Nodes) -> int:
+    """Return the number of replicas that move to another node."""
+    return min(len(present), len(choice)) - len(set(present) & set(choice))
+
+
+def limit_reason(operator: Operator, replicas: int, limit: int | None) -> tuple[Reason, str]:
+    """Return the reason why no replica is added though more are needed."""
+    if limit is not None and replicas >= limit:
+        return Reason.AT_MAX_REPLICAS, details.limited_by_work(limit)
+    if replicas >= operator.max_replicas:
+        return Reason.AT_MAX_REPLICAS, at_maximum(operator.max_replicas)
+    return Reason.NO_CANDIDATE_NODE, NO_OTHER_NODE
+
+
+def change_reason(before: int, after: int) -> Reason:
+    """Return the reason of a change from one number of replicas to another."""
+    if before == after:
+        return Reason.BETTER_NODES
+    return Reason.OVERLOADED if after > before else Reason.UNDERUSED
+
+
+def blocking_reason(
+    reading: OperatorReading, present: tuple[str, ...], operator: Operator, cluster: ClusterState, knowledge: Knowledge
+) -> tuple[Reason, str] | None:
+    """Return the reason that blocks any change, whatever its cost; None if there is none."""
+    if cluster.problem:
+        return Reason.CLUSTER_UNAVAILABLE, cluster.problem
+    idle = idle_replicas(present, reading, knowledge.latest(operator.name))
+    if set(present) != set(reading.placement) and reading.throughput_rows_per_s and not idle:
+        return Reason.RECONFIGURING, reconfiguring(present, reading.placement)
+    if not present or not reading.batches or reading.backlog_rows is None:
+        return Reason.METRICS_MISSING, details.METRICS_MISSING
+    return unknown_delays(knowledge.latencies, present, operator.driver_node)

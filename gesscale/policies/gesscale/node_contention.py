@@ -1,0 +1,45 @@
+"""Resolves contention: a node without room for all operators goes to those with the largest savings."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from gesscale.model.decision import Plan, Reason
+from gesscale.policies.gesscale.details import CONTENDED_NODE
+from gesscale.ports import ClusterState
+
+
+def resolve_node_contention(
+    cluster: ClusterState, plan_all: Callable[[ClusterState], Mapping[str, Plan]]
+) -> Mapping[str, Plan]:
+    """Plan the operators of a workflow so that no node gets more replicas than it has room for.
+
+    If too many operators choose a node, the workflow is planned again without each of them on this node, and the plans
+    with the lowest cost are kept. This repeats until all choices fit.
+    """
+    plans = plan_all(cluster)
+    while (contention := _contended_node(plans, cluster.room)) is not None:
+        node, operators = contention
+        clusters = [_without_node(cluster, node, name) for name in operators]
+        tried = [(each, plan_all(each)) for each in clusters]
+        cluster, plans = min(tried, key=lambda one: _total_cost(one[1]))
+    return plans
+
+
+def _contended_node(plans: Mapping[str, Plan], room: Mapping[str, int]) -> tuple[str, list[str]] | None:
+    """Return the first node by name that too many operators choose, and these operators; None if all fit."""
+    operators: dict[str, list[str]] = defaultdict(list)
+    for name, plan in plans.items():
+        for node in room.keys() & set(plan.placement) - set(plan.before):
+            operators[node].append(name)
+    return next(((node, names) for node, names in sorted(operators.items()) if len(names) > room[node]), None)
+
+
+def _without_node(cluster: ClusterState, node: str, operator: str) -> ClusterState:
+    closed = replace(cluster.nodes[node], problem=CONTENDED_NODE, reason=Reason.NO_ROOM)
+    ineligible = {**cluster.ineligible.get(operator, {}), node: closed}
+    return replace(cluster, ineligible={**cluster.ineligible, operator: ineligible})
+
+
+def _total_cost(plans: Mapping[str, Plan]) -> float:
+    return sum(min((cost.total for cost in plan.costs), default=0.0) for plan in plans.values())

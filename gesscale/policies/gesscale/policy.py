@@ -1,0 +1,387 @@
+"""The policy `gesscale`: learns the law and the load, simulates candidates on scenarios, and takes the cheapest.
+
+Each operator is decided separately. A late minute has a price in replica-minutes, so replicas, lateness and changes are
+compared in one currency. A decision contains the expected cost of each number of replicas.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from gesscale.analyze.readiness import actionable_reading
+from gesscale.model.decision import Analysis, CandidateCost, Plan, Reason, Verdict
+from gesscale.model.observation import Batch, OperatorReading, WorkflowObservation
+from gesscale.model.workflow import Operator, Workflow
+from gesscale.options import PolicyOptions
+from gesscale.plan.node_ranking import (
+    keep_placement,
+    nd_max_ms,
+    nearest_first,
+    present_placement,
+    rejections_for,
+    unknown_delays,
+    usable_nodes,
+)
+from gesscale.policies.details import no_removal
+from gesscale.policies.gesscale import details
+from gesscale.policies.gesscale.analysis.best_placements import Placements, placements
+from gesscale.policies.gesscale.analysis.capacity import predicted_mst, warm_samples
+from gesscale.policies.gesscale.analysis.changes import buckets_ahead, change_cost
+from gesscale.policies.gesscale.analysis.costs import estimate_costs
+from gesscale.policies.gesscale.analysis.demand import offered_points
+from gesscale.policies.gesscale.analysis.limits import (
+    blocking_reason,
+    change_reason,
+    count_moves,
+    idle_replicas,
+    limit_reason,
+    plan_without_idle,
+    trigger_interval_s,
+    work_limit,
+)
+from gesscale.policies.gesscale.analysis.planning_horizon import FirstAction, PlanningHorizon
+from gesscale.policies.gesscale.analysis.rollout import Rollout
+from gesscale.policies.gesscale.analysis.scenarios import scenarios
+from gesscale.policies.gesscale.flows import Flow, growth_factor
+from gesscale.policies.gesscale.memo import GesscaleMemo
+from gesscale.policies.gesscale.node_contention import resolve_node_contention
+from gesscale.policies.gesscale.replica_options import ReplicaOptions
+from gesscale.policies.gesscale.settings import GesscaleSettings
+from gesscale.policies.memos import load_memo, parse_memo, serialize_memo
+from gesscale.ports import ClusterState, Knowledge
+
+_FIRST_PERIOD_S = 60.0
+#: Steps of the loop within one latency objective.
+_STEPS_PER_OBJECTIVE = 3.0
+#: Safety margin of a batch before its deadline, in cycles.
+_SAFETY_CYCLES = 1.5
+_MIN_ALLOWED_SHARE = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class GesscalePolicy:
+    """Chooses the replicas, and their nodes, with the lowest expected cost."""
+
+    workflow: Workflow
+    options: PolicyOptions
+    sizing: GesscaleSettings = field(default_factory=GesscaleSettings)
+
+    @property
+    def name(self) -> str:
+        """The registered name."""
+        return "gesscale"
+
+    # Analyze
+
+    def analyze(self, observation: WorkflowObservation, knowledge: Knowledge) -> Mapping[str, Analysis]:
+        """Learn from the observation; see `gesscale.ports.Policy`."""
+        return {name: self._analysis(name, observation, knowledge) for name in self.workflow.operators}
+
+    def _analysis(self, name: str, observation: WorkflowObservation, knowledge: Knowledge) -> Analysis:
+        screened = actionable_reading(name, observation, knowledge, self.options.stabilization_window_s)
+        reading = observation.readings.get(name)
+        if reading is None:
+            assert isinstance(screened, Analysis)  # noqa: S101 - without a reading it is an analysis
+            return screened
+        memo = self._memo(reading, observation, knowledge)
+        analysis = (
+            self._verdict(screened, memo, observation, knowledge) if isinstance(screened, OperatorReading) else screened
+        )
+        return replace(
+            analysis,
+            memo=serialize_memo(memo),
+            nd_max_ms=nd_max_ms(knowledge.latencies.map, reading.placement, self.workflow.operators[name].driver_node),
+        )
+
+    def _verdict(
+        self, reading: OperatorReading, memo: GesscaleMemo, observation: WorkflowObservation, knowledge: Knowledge
+    ) -> Analysis:
+        """Compare the expected load with the capacity of the present replicas, and of one fewer."""
+        same = Analysis(
+            operator=reading.operator,
+            verdict=Verdict.SAME,
+            reason=Reason.MODEL_UNCALIBRATED,
+            detail=details.NOTHING_LEARNED,
+            reading=reading,
+        )
+        law = memo.law.law()
+        if law is None or len(memo.load.points) < 2:
+            return same
+        operator = self.workflow.operators[reading.operator]
+        mst = predicted_mst(
+            memo.law,
+            operator,
+            reading.placement,
+            weights=memo.speeds.weights(observation.node_weights),
+            delays=knowledge.latencies.map,
+            trigger_s=trigger_interval_s(reading),
+        )
+        same = replace(same, mst=mst, learned=memo.law.parameters())
+        sized = placements(
+            law,
+            operator,
+            reading.placement,
+            (),
+            weights=memo.speeds.weights(observation.node_weights),
+            delays=knowledge.latencies.map,
+            trigger_s=trigger_interval_s(reading),
+            moves=False,
+        )
+        load = memo.load.forecast(self._bucket_s(memo, operator)).rate
+        present = sized.present_rows_per_s
+        detail = details.load_and_capacity(load, reading.replicas, present)
+        if load > present:
+            return replace(same, verdict=Verdict.MORE, reason=Reason.OVERLOADED, detail=detail)
+        if reading.replicas > 1 and load <= sized.rows_per_s[reading.replicas - 2]:
+            return replace(same, verdict=Verdict.FEWER, reason=Reason.UNDERUSED, detail=detail)
+        return replace(same, reason=Reason.WITHIN_TARGET, detail=detail)
+
+    def _memo(self, reading: OperatorReading, observation: WorkflowObservation, knowledge: Knowledge) -> GesscaleMemo:
+        """Return the memo including this observation; unchanged if it has it already."""
+        at_s = observation.at_s
+        memo = load_memo(GesscaleMemo, self.name, reading.operator, knowledge)
+        if memo is None or memo.at_s > at_s:
+            memo = GesscaleMemo(policy=self.name, at_s=at_s, period_s=_FIRST_PERIOD_S)
+        elif memo.at_s == at_s:
+            return memo
+        elif at_s - memo.at_s < 3 * memo.period_s:  # after a longer gap the period is unchanged
+            memo = memo.model_copy(update={"period_s": at_s - memo.at_s})
+        batches = reading.batches
+        bucket_s = self._bucket_s(memo, self.workflow.operators[reading.operator])
+        speeds = memo.speeds.updated(
+            {node: each for node, each in reading.by_node.items() if _in_every_batch(node, batches, at_s - bucket_s)},
+            observation.node_weights,
+            memo.period_s / bucket_s,
+        )
+        weights = speeds.weights(observation.node_weights)
+        return memo.model_copy(
+            update={
+                "at_s": at_s,
+                "learned_until_s": batches[-1].ended_at_s if batches else memo.learned_until_s,
+                "law": memo.law.updated(
+                    warm_samples(
+                        reading.batches,
+                        memo.learned_until_s,
+                        self.workflow.operators[reading.operator].driver_node,
+                        weights,
+                        knowledge.latencies.map,
+                    )
+                ),
+                "load": memo.load.updated(offered_points(reading), bucket_s),
+                "speeds": speeds,
+            }
+        )
+
+    # Plan
+
+    def plan(self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge) -> Mapping[str, Plan]:
+        """Choose the nodes of every operator; see `gesscale.ports.Policy`."""
+        return resolve_node_contention(cluster, lambda seen: self._plans(analyses, seen, knowledge))
+
+    def _plans(
+        self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge
+    ) -> Mapping[str, Plan]:
+        """Choose the nodes of every operator, upstream first, without regard to contention."""
+        plans: dict[str, Plan] = {}
+        next_step_after_s = self.sizing.slo_s / _STEPS_PER_OBJECTIVE
+        flows: dict[str, Flow] = {}
+        for names in self.workflow.generations:
+            growth = {name: growth_factor([flows[each] for each in self.workflow.upstream(name)]) for name in names}
+            prepared = {
+                name: self._prepare(analyses[name], cluster.for_operator(name), knowledge, growth[name])
+                for name in names
+            }
+            options = {name: each for name, each in prepared.items() if isinstance(each, ReplicaOptions)}
+            costs = estimate_costs([each.rollout for each in options.values()])
+            chosen = {
+                name: self._choose(each, cluster.for_operator(name), knowledge, found)
+                for (name, each), found in zip(options.items(), costs, strict=True)
+            }
+            for name, each in prepared.items():
+                plan = chosen[name] if isinstance(each, ReplicaOptions) else each
+                plans[name] = replace(plan, next_step_after_s=next_step_after_s)
+                if self.workflow.downstream(name):
+                    flows[name] = self._flow(analyses[name], plans[name], growth[name])
+        return {name: plans[name] for name in analyses}
+
+    def _flow(self, analysis: Analysis, plan: Plan, growth: float) -> Flow:
+        """Return the output of an operator now and after its plan, limited by its input, backlog and capacity."""
+        reading = analysis.reading
+        if reading is None or analysis.memo is None or analysis.mst is None:
+            return Flow(0.0, 0.0)
+        planned = plan.mst or analysis.mst
+        memo = parse_memo(GesscaleMemo, analysis.memo)
+        bucket_s = self._bucket_s(memo, self.workflow.operators[analysis.operator])
+        load = memo.load.forecast(bucket_s).rate * growth
+        demand = load + (reading.backlog_rows or 0.0) / self._slo_s(analysis.operator)
+        return Flow(min(demand / growth, analysis.mst.mid), min(demand, planned.mid))
+
+    def _slo_s(self, operator: str) -> float:
+        """Return the share of the objective of an operator, equal for all operators on a path."""
+        return self.sizing.slo_s / self.workflow.path_operators(operator)
+
+    def _bucket_s(self, memo: GesscaleMemo, operator: Operator) -> float:
+        """Return the time over which the load is averaged, the longest acceptable wait of a row."""
+        return max(memo.period_s, self._slo_s(operator.name))
+
+    def _prepare(
+        self, analysis: Analysis, cluster: ClusterState, knowledge: Knowledge, growth: float
+    ) -> Plan | ReplicaOptions:
+        """Return the options of an operator, or its plan if there is nothing to choose."""
+        operator = self.workflow.operators[analysis.operator]
+        present = present_placement(analysis, cluster)
+        reading, text = analysis.reading, analysis.memo
+        if reading is None or text is None or analysis.reason not in _COMPARED:
+            unknown = None
+            if analysis.reason is Reason.MODEL_UNCALIBRATED:  # without delays no batch is evidence
+                unknown = unknown_delays(knowledge.latencies, present, operator.driver_node)
+            return keep_placement(analysis, cluster, *(unknown or ()))
+        if (reason := blocking_reason(reading, present, operator, cluster, knowledge)) is not None:
+            return keep_placement(analysis, cluster, *reason)
+        idle = idle_replicas(present, reading, knowledge.latest(operator.name))
+        if idle and reading.saturated_share and reading.replicas >= operator.min_replicas:
+            return plan_without_idle(idle, keep_placement(analysis, cluster), reading)
+        free = usable_nodes(cluster, present)
+        memo = parse_memo(GesscaleMemo, text)
+        law = memo.law.law()
+        assert law is not None  # noqa: S101 - the analysis used it
+        sized = placements(
+            law,
+            operator,
+            present,
+            free.nodes,
+            weights=memo.speeds.weights(cluster.weights),
+            delays=knowledge.latencies.map,
+            trigger_s=trigger_interval_s(reading),
+            moves=not knowledge.latencies.map_status.stale,
+        )
+        if (limit := work_limit(knowledge, reading)) is not None:
+            sized = sized.up_to(limit)
+        horizon = self._planning_horizon(memo, reading, operator, sized, len(present), knowledge, growth)
+        candidates = {present, *sized.nodes[min(horizon.min_replicas, len(present)) - 1 :]}
+        ordered = sorted(candidates, key=lambda nodes: (len(nodes), count_moves(present, nodes)))
+        return ReplicaOptions(
+            analysis=analysis,
+            reading=reading,
+            memo=memo,
+            present=present,
+            free=free,
+            placements=tuple(ordered),
+            rollout=Rollout(horizon, [FirstAction(len(nodes), nodes != present) for nodes in ordered]),
+        )
+
+    def _choose(
+        self, options: ReplicaOptions, cluster: ClusterState, knowledge: Knowledge, estimated: Sequence[CandidateCost]
+    ) -> Plan:
+        """Return the plan with the lowest cost."""
+        analysis, present, free, reading = options.analysis, options.present, options.free, options.reading
+        operator = self.workflow.operators[analysis.operator]
+        by_placement = {
+            placement: replace(cost, moved=count_moves(present, placement))
+            for placement, cost in zip(options.placements, estimated, strict=True)
+        }
+        costs = tuple(by_placement.values())
+        placement, cost = min(
+            by_placement.items(), key=lambda one: (one[1].total, abs(one[1].replicas - len(present)), one[1].moved)
+        )
+        unchanged = replace(keep_placement(analysis, cluster, Reason.WITHIN_TARGET), costs=costs)
+        if placement == present:
+            detail = f"{analysis.detail}; {details.lowest_cost(self._breakdown(cost))}"
+            if analysis.verdict is not Verdict.MORE:
+                return replace(unchanged, detail=detail)
+            if cost.replicas < costs[-1].replicas:
+                detail = f"{detail}; {details.CHEAPER_TO_WAIT}"
+                return replace(unchanged, reason=Reason.CHEAPER_TO_WAIT, detail=detail)
+            reason, text = limit_reason(operator, cost.replicas, work_limit(knowledge, reading))
+            return replace(unchanged, reason=reason, detail=f"{detail}; {text}", rejections=free.rejections)
+        comparison = details.lower_cost(self._breakdown(cost), self._breakdown(by_placement[present]))
+        detail = f"{analysis.detail}; {comparison}"
+        stale = knowledge.latencies.map_status.stale
+        if stale and not set(present) <= set(placement):
+            detail = f"{detail}; {no_removal(stale)}"
+            return replace(unchanged, reason=Reason.LATENCY_MAP_STALE, detail=detail)
+        taken, nearest = (set(placement), nearest_first(knowledge.latencies.map, free.nodes, operator.driver_node))
+        return replace(
+            unchanged,
+            reason=change_reason(len(present), len(placement)),
+            detail=detail,
+            placement=placement,
+            mst=predicted_mst(
+                options.memo.law,
+                operator,
+                placement,
+                weights=options.memo.speeds.weights(cluster.weights),
+                delays=knowledge.latencies.map,
+                trigger_s=trigger_interval_s(reading),
+            ),
+            nd_max_ms=nd_max_ms(knowledge.latencies.map, placement, operator.driver_node),
+            rejections=free.rejections
+            + rejections_for([node for node in nearest if node not in taken], Reason.FARTHER),
+        )
+
+    def _planning_horizon(
+        self,
+        memo: GesscaleMemo,
+        reading: OperatorReading,
+        operator: Operator,
+        sized: Placements,
+        present: int,
+        knowledge: Knowledge,
+        growth: float,
+    ) -> PlanningHorizon:
+        """Return the planning horizon: one bucket in steps of the loop, then steps of a bucket."""
+        slo_s, bucket_s, trigger_s = (
+            self._slo_s(operator.name),
+            self._bucket_s(memo, operator),
+            trigger_interval_s(reading),
+        )
+        change = change_cost(
+            knowledge.orders.get(operator.name, ()),
+            trigger_s,
+            restarts=operator.restarts,
+            replica_minutes=self.sizing.change_price,
+        )
+        periods = round(bucket_s / memo.period_s)
+        steps_s = np.array([*[memo.period_s] * periods, *[bucket_s] * buckets_ahead(change, bucket_s)])
+        instants_s = np.concatenate([[0.0], np.cumsum(steps_s)])
+        rates, ahead = memo.load.rates(bucket_s), memo.load.forecast(bucket_s)
+        after = (instants_s[1:] + instants_s[:-1]) / 2 / bucket_s + 0.5
+        futures = scenarios(rates, ahead, after, float(sized.rows_per_s[0]))
+        offered = np.concatenate(
+            [np.zeros((len(futures.weights), 1)), np.cumsum(growth * futures.rates * steps_s, axis=1)], axis=1
+        )
+        newest = reading.batches[-1]
+        late_s = _SAFETY_CYCLES * max(trigger_s, newest.seconds)
+        allowed_s = max(slo_s - late_s, _MIN_ALLOWED_SHARE * slo_s)
+        # The driver counted the backlog when its newest batch began. Since then rows arrived, and after the batch more
+        # rows were processed.
+        since_s = max(0.0, reading.at_s - newest.ended_at_s)
+        arrived_rows = ahead.newest * (since_s + newest.seconds)
+        processed_rows = sized.present_rows_per_s * since_s
+        return PlanningHorizon(
+            rows_per_s=np.maximum.accumulate(sized.rows_per_s),
+            replicas=present,
+            present_rows_per_s=sized.present_rows_per_s,
+            min_replicas=operator.min_replicas,
+            max_replicas=min(operator.max_replicas, len(sized.nodes)),
+            steps_s=steps_s,
+            offered=offered,
+            deadline_rows=memo.load.deadline_rows(offered, instants_s, allowed_s),
+            weights=futures.weights,
+            backlog_rows=max(0.0, (reading.backlog_rows or 0.0) + arrived_rows - processed_rows),
+            change=change,
+            late_minute_price=self.sizing.late_minute_price,
+        )
+
+    def _breakdown(self, cost: CandidateCost) -> str:
+        return cost.breakdown(self.sizing.late_minute_price, self.sizing.change_price)
+
+
+#: Reasons of an analysis that compared load and capacity.
+_COMPARED = frozenset({Reason.OVERLOADED, Reason.UNDERUSED, Reason.WITHIN_TARGET})
+
+
+def _in_every_batch(node: str, batches: Sequence[Batch], since_s: float) -> bool:
+    """Return True if a node took part in all batches that ended since an instant, so its replica is not new."""
+    return all(node in batch.nodes for batch in batches if batch.ended_at_s > since_s)

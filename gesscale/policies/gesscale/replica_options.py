@@ -1,0 +1,23 @@
+"""Options of an operator in one step."""
+
+from typing import NamedTuple
+
+from gesscale.model.decision import Analysis
+from gesscale.model.observation import OperatorReading
+from gesscale.plan.node_ranking import NodeRanking
+from gesscale.policies.gesscale.analysis.rollout import Rollout
+from gesscale.policies.gesscale.memo import GesscaleMemo
+
+
+class ReplicaOptions(NamedTuple):
+    """Placements to choose from: the present one, and the best one of each number of replicas."""
+
+    analysis: Analysis
+    reading: OperatorReading
+    memo: GesscaleMemo
+    present: tuple[str, ...]
+    free: NodeRanking
+    #: Placements, the fewest replicas first.
+    placements: tuple[tuple[str, ...], ...]
+    #: Rollout with one candidate per placement.
+    rollout: Rollout

@@ -1,0 +1,28 @@
+"""Settings of `gesscale`."""
+
+from pydantic import Field
+
+from gesscale.fields import Duration, SettingsGroup
+
+
+class GesscaleSettings(SettingsGroup):
+    """Latency objective, and the prices of late minutes and changes."""
+
+    slo_s: Duration = Field(
+        60.0,
+        description="Latency objective: maximum age of a row when it is processed. Default: one minute, the period.",
+    )
+    late_minute_price: float = Field(
+        10.0,
+        gt=0,
+        le=1e6,
+        description="Price of a minute with rows older than `slo`, in replica-minutes: 1 for a report that may be "
+        "late, 100 for an alarm. Default: 10, a dashboard.",
+    )
+    change_price: float = Field(
+        2.0,
+        ge=0,
+        le=1e4,
+        description="Price of a change in addition to its downtime, in replica-minutes. Default: 2, so that a gain "
+        "below two replica-minutes changes nothing; 1 saves 1 % of the cost and orders a third more changes.",
+    )

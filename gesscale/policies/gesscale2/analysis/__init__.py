@@ -1,1 +1,0 @@
-"""Models of `gesscale2`: the law of batch times, load and scenarios, placements, and costs."""
