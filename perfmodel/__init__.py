@@ -11,6 +11,7 @@ from perfmodel.evidence import Conditions, ModelError, Reading
 from perfmodel.laws import GesscaleLaw, MicroBatchLaw
 from perfmodel.model import Estimate, Estimates, Estimator, FitErrors, Model, fit_errors
 from perfmodel.proportional import ProportionalLaw
+from perfmodel.summary import LawSummary, ModelSummary, ParameterEstimate
 
 __all__ = [
     "AutoLaw",
@@ -20,9 +21,12 @@ __all__ = [
     "Estimator",
     "FitErrors",
     "GesscaleLaw",
+    "LawSummary",
     "MicroBatchLaw",
     "Model",
     "ModelError",
+    "ModelSummary",
+    "ParameterEstimate",
     "Points",
     "ProportionalLaw",
     "Reading",

@@ -7,7 +7,19 @@ from numpy.typing import NDArray
 
 from gesscale.model.observation import OperatorReading
 from gesscale.model.workflow import Operator
-from perfmodel import Conditions, Estimate, Estimates, Estimator, Model, ModelError, Points, Reading
+from perfmodel import (
+    Conditions,
+    Estimate,
+    Estimates,
+    Estimator,
+    LawSummary,
+    Model,
+    ModelError,
+    ModelSummary,
+    ParameterEstimate,
+    Points,
+    Reading,
+)
 
 
 def drain_time_s(reading: OperatorReading) -> float | None:
@@ -77,6 +89,21 @@ def fit(readings: tuple[Reading, ...], law: Estimator, now_s: float) -> Model | 
         return law.fit(readings, now_s)
     except ModelError:
         return None
+
+
+def summary_of(model: Model | None) -> ModelSummary | None:
+    """Return the summary of a fitted law; None without one."""
+    if model is None:
+        return None
+    units = {"alpha": "rows/s", "gamma": "rows/s per ms", "t0_s": "s", "s_ms_per_row": "ms"}
+    parameters = tuple(
+        ParameterEstimate(
+            name=name, unit=units.get(name, "1"), value=value, low=None, high=None, identified=name in model.fitted
+        )
+        for name, value in model.parameters.items()
+    )
+    law = LawSummary(law=model.law, parameters=parameters, readings=model.readings_used)
+    return ModelSummary(law=model.law, laws=(law,), fitted=model.calibrated, warnings=tuple(map(str, model.warnings)))
 
 
 def predict(

@@ -135,8 +135,6 @@ def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     yield "MST", format_estimate(analysis["mst"])
     yield "headroom (DT)", with_unit(analysis["headroom_pct"], "%")
     yield "model", _model(analysis["model"])
-    learned = analysis.get("learned", ())
-    yield ("learned", "\n".join(f"{each['name']} {each['value']:.3g} ± {each['deviation']:.2g}" for each in learned))
     yield "latency map", MapStatus(**decision.get("latency_map", {})).sentence
     yield "plan", format_placement(plan["placement"], plan["nd_max_ms"])
     yield "MST planned", format_estimate(plan["mst"])
@@ -183,13 +181,17 @@ def _when(record: Mapping[str, Any]) -> str:
 def _model(model: Mapping[str, Any] | None) -> str:
     if model is None:
         return ""
+    state = "fitted" if model["fitted"] else "not fitted yet"
+    return "\n".join((f"{model['law']} in use, {state}", *map(_law, model["laws"]), *model["warnings"]))
+
+
+def _law(law: Mapping[str, Any]) -> str:
     parameters = ", ".join(
-        f"{name} {with_unit(value, '')}{'' if name in model['fitted'] else ' (default)'}"
-        for name, value in model["parameters"].items()
+        f"{each['name']} {with_unit(each['value'], each['unit'])}{'' if each['identified'] else ' (default)'}"
+        for each in law["parameters"]
     )
-    state = ("calibrated" if model["calibrated"] else "not calibrated") + (", drift" if model["drift"] else "")
-    lines = (f"{model['law']}: {parameters}; readings: {model['readings_used']}, {state}", *model["warnings"])
-    return "\n".join(lines)
+    error = with_unit(law["held_out_error_pct"], "%") or "unknown"
+    return f"{law['law']}: {parameters or 'no evidence'}; readings: {law['readings']}, held-out error {error}"
 
 
 def _share(value: float | None) -> str:

@@ -54,12 +54,16 @@ def is_new_version(previous: Mapping[str, Any] | None, model: Mapping[str, Any])
     Parameters
     ----------
     previous, model
-        Documents of `gesscale.model.decision.ModelSummary`; None without a previous one.
+        Documents of `perfmodel.ModelSummary`; None without a previous one.
     """
-    if previous is None or any(previous[key] != model[key] for key in ("law", "fitted", "calibrated", "drift")):
+    if previous is None or any(previous[key] != model[key] for key in ("law", "fitted")):
         return True
-    before, after = previous["parameters"], model["parameters"]
-    return before.keys() != after.keys() or any(_moved(before[name], after[name]) for name in after)
+    before, after = _parameters(previous), _parameters(model)
+    return before.keys() != after.keys() or any(_moved(before[key], after[key]) for key in after)
+
+
+def _parameters(model: Mapping[str, Any]) -> dict[tuple[str, str], float | None]:
+    return {(law["law"], each["name"]): each["value"] for law in model["laws"] for each in law["parameters"]}
 
 
 def _moved(before: float | None, after: float | None) -> bool:

@@ -29,12 +29,12 @@ from gesscale.knowledge.memory import (
     order_of,
     unknown_order,
 )
-from gesscale.model.decision import Decision, ModelSummary
+from gesscale.model.decision import Decision
 from gesscale.model.document import codec, json_of
 from gesscale.model.order import Order
 from gesscale.ports import Knowledge
 from gesscale.validation import first_problem
-from perfmodel import Reading
+from perfmodel import ModelSummary, Reading
 
 _LOG = logging.getLogger(__name__)
 
@@ -207,7 +207,7 @@ class SqliteKnowledge(_KnowledgeFile):
                 if analysis.memo is not None:
                     self._keep([_entry_of(_Kind.MEMO, name, decision.at_s, str(analysis.memo))])
                 if analysis.model is not None:
-                    model = _entry_of(_Kind.MODEL, name, decision.at_s, ModelSummary.of(analysis.model))
+                    model = _entry_of(_Kind.MODEL, name, decision.at_s, analysis.model)
                     last = self._newest(_Kind.MODEL, name, 1)
                     if not last or is_new_version(json.loads(last[0].document), json.loads(model.document)):
                         self._keep([model])

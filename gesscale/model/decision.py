@@ -4,15 +4,15 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, GetPydanticSchema, PlainSerializer, computed_field
+from pydantic import BeforeValidator, Field, computed_field
 
 from gesscale.common.errors import InvalidValueError
-from gesscale.fields import MAX_EXACT_INTEGER, EpochSeconds
+from gesscale.fields import EpochSeconds
 from gesscale.formatting import format_duration
 from gesscale.model.observation import Bounded, OperatorReading, Possible
-from perfmodel import Estimate, Model, Reading
+from perfmodel import Estimate, ModelSummary, Reading
 
 
 class Reason(StrEnum):
@@ -93,53 +93,6 @@ class Rejection:
     other_nodes: Annotated[tuple[str, ...], Field(exclude_if=_is_empty)] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LearnedParameter:
-    """A parameter that a policy has learned without a `perfmodel.Model`."""
-
-    #: Name with the unit.
-    name: str
-    #: Estimate and its standard deviation.
-    value: Possible
-    deviation: Possible
-    #: Standard deviation before any evidence; if it has hardly shrunk, the value is still the initial guess.
-    deviation_at_first: Possible
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelSummary:
-    """Summary of a fitted model."""
-
-    law: str
-    #: Parameters in the units of the law.
-    parameters: Mapping[str, float | None]
-    #: Those of them that the evidence identifies.
-    fitted: tuple[str, ...]
-    #: Number of readings of the fit.
-    readings_used: Annotated[int, Field(ge=0, le=MAX_EXACT_INTEGER)]
-    #: Whether there were enough readings, and whether newer ones contradict older ones.
-    calibrated: bool
-    drift: bool
-    warnings: tuple[str, ...]
-
-    @classmethod
-    def of(cls, model: Model) -> Self:
-        """Return the summary of a model."""
-        return cls(
-            law=model.law,
-            parameters=model.parameters,
-            fitted=tuple(sorted(model.fitted)),
-            readings_used=model.readings_used,
-            calibrated=model.calibrated,
-            drift=model.drift,
-            warnings=tuple(map(str, model.warnings)),
-        )
-
-
-def _summary(model: Any) -> ModelSummary | None:
-    return None if model is None else ModelSummary.of(model)
-
-
 def _read_estimate(document: Any) -> Any:
     """Read null as infinity: JSON has no infinite numbers."""
     if not isinstance(document, Mapping):
@@ -147,10 +100,6 @@ def _read_estimate(document: Any) -> Any:
     return {name: math.inf if value is None else value for name, value in document.items()}
 
 
-#: A fitted model; in JSON, and as it is read again, a `ModelSummary`.
-KnownModel = Annotated[
-    Model | None, GetPydanticSchema(lambda _, schema_of: schema_of(ModelSummary | None)), PlainSerializer(_summary)
-]
 OptionalEstimate = Annotated[Estimate | None, BeforeValidator(_read_estimate)]
 
 
@@ -167,10 +116,8 @@ class Analysis:
     reading: OperatorReading | None = None
     #: Readings for the performance model that this window yielded.
     evidence: tuple[Reading, ...] = ()
-    #: The model fitted with that evidence; None if it could not be fitted or the policy has none.
-    model: KnownModel = None
-    #: Learned parameters of a policy without a model.
-    learned: tuple[LearnedParameter, ...] = ()
+    #: The model fitted with that evidence; None before any evidence, or if the policy has none.
+    model: ModelSummary | None = None
     #: Predicted MST of the present placement, rows/s.
     mst: OptionalEstimate = None
     #: NDmax of the present placement with the driver's node, round trip.

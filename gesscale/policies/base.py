@@ -37,8 +37,13 @@ class PlanningContext:
     placement: tuple[str, ...]
     #: State of the cluster.
     cluster: ClusterState
-    #: Latency map and its status.
-    latencies: Latencies
+    #: Readings, and the latency map with its status.
+    knowledge: Knowledge
+
+    @property
+    def latencies(self) -> Latencies:
+        """Latency map and its status."""
+        return self.knowledge.latencies
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +60,7 @@ class ChoosingPolicy(ABC):
     def plan(self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge) -> Mapping[str, Plan]:
         """Choose the nodes of every operator; see `gesscale.ports.Policy`."""
         return {
-            name: self._plan(analysis, cluster.for_operator(name), knowledge.latencies)
-            for name, analysis in analyses.items()
+            name: self._plan(analysis, cluster.for_operator(name), knowledge) for name, analysis in analyses.items()
         }
 
     @abstractmethod
@@ -129,7 +133,7 @@ class ChoosingPolicy(ABC):
     def _in_random_order(self, nodes: Sequence[str], context: PlanningContext) -> tuple[str, ...]:
         return shuffle_nodes(nodes, self.options.seed, context.operator.name, context.reading.at_s)
 
-    def _plan(self, analysis: Analysis, cluster: ClusterState, latencies: Latencies) -> Plan:
+    def _plan(self, analysis: Analysis, cluster: ClusterState, knowledge: Knowledge) -> Plan:
         if analysis.reading is None or analysis.verdict not in {Verdict.MORE, Verdict.FEWER}:
             return keep_placement(analysis, cluster)
         context = PlanningContext(
@@ -138,7 +142,7 @@ class ChoosingPolicy(ABC):
             reading=analysis.reading,
             placement=present_placement(analysis, cluster),
             cluster=cluster,
-            latencies=latencies,
+            knowledge=knowledge,
         )
         blocked = _blocking_reason(context) or (_map_blocker(context) if self.latency_aware else None)
         if blocked is not None:
@@ -146,8 +150,8 @@ class ChoosingPolicy(ABC):
         if analysis.verdict is Verdict.FEWER:
             return self.plan_fewer(context)
         plan = self.plan_more(context)
-        if plan.change and self.latency_aware and latencies.map_status.stale:
-            return replace(plan, detail=f"{plan.detail}; {stale_map(latencies.map_status.stale)}")
+        if plan.change and self.latency_aware and (stale := context.latencies.map_status.stale):
+            return replace(plan, detail=f"{plan.detail}; {stale_map(stale)}")
         return plan
 
 

@@ -20,10 +20,7 @@ from prometheus_client.registry import Collector
 from gesscale.model.decision import Decision, MapStatus
 from gesscale.model.workflow import Operator, Workflow
 from gesscale.ports import Knowledge
-from perfmodel import Estimate, ModelError, fit_errors
-
-#: Number of readings to compare with the model: enough to average noise, few enough for a Raspberry Pi.
-_READINGS_COMPARED = 20
+from perfmodel import Estimate
 
 
 def _gauge(name: str, text: str) -> Any:
@@ -53,7 +50,9 @@ class OperatorFigures:
         "saturated_ratio", "Share of the window's batches in which it was saturated."
     )
     order_pending_s: float | None = _gauge("order_pending_seconds", "Age of the order that has not settled.")
-    model_error_share: float | None = _gauge("model_error_ratio", "Mean error of the model over the newest readings.")
+    model_error_share: float | None = _gauge(
+        "model_error_ratio", "Mean error of the law in use for placements that it was not fitted to."
+    )
 
 
 def figures_of(
@@ -80,7 +79,7 @@ def figures_of(
         nd_max_s=None if analysis.nd_max_ms is None else analysis.nd_max_ms / 1000,
         saturated_share=reading.saturated_share if reading else None,
         order_pending_s=None if pending is None else max(0.0, now_s - pending.at_s),
-        model_error_share=_model_error_share(decision, known),
+        model_error_share=_model_error_share(decision),
     )
 
 
@@ -90,14 +89,9 @@ def desired_placement(decision: Decision, known: Knowledge) -> tuple[str, ...]:
     return decision.plan.placement if pending is None else pending.placement
 
 
-def _model_error_share(decision: Decision, known: Knowledge) -> float | None:
-    if decision.analysis.model is None:
-        return None
-    newest = known.readings.get(decision.operator, ())[:_READINGS_COMPARED]
-    try:
-        return fit_errors(decision.analysis.model, newest).mean_pct / 100
-    except ModelError:
-        return None
+def _model_error_share(decision: Decision) -> float | None:
+    model = decision.analysis.model
+    return None if model is None or model.held_out_error_pct is None else model.held_out_error_pct / 100
 
 
 PREFIX = "gesscale_"

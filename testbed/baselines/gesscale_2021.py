@@ -22,6 +22,7 @@ from gesscale.analyze.capacity import (
     headroom_pct,
     predict,
     predict_all,
+    summary_of,
     weight_of,
 )
 from gesscale.model.decision import Analysis, Plan, Reason, Rejection, Verdict, format_replicas
@@ -31,7 +32,7 @@ from gesscale.policies.base import PerOperatorPolicy, PlanningContext
 from gesscale.policies.details import NO_OTHER_NODE
 from gesscale.policies.registry import PolicyInfo
 from gesscale.ports import Knowledge, Latencies
-from perfmodel import Estimate, Estimates, Estimator, law_named
+from perfmodel import Estimate, Estimates, Estimator, Model, Reading, law_named
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class Gesscale2021Policy(PerOperatorPolicy):
         on_driver = {*reading.placement} == {operator.driver_node}
         known_nd = nd if on_driver or not knowledge.latencies.map_status.stale else None
         evidence = evidence_of(reading, known_nd, weight, self.options.back_pressure_threshold)
-        model = fit((*evidence, *knowledge.readings.get(name, ())), self._law(), observation.at_s)
+        model = self._model(evidence, name, knowledge, observation.at_s)
         mst = predict(model, reading.placement, nd, operator, weight)
         concluded = partial(
             Analysis,
@@ -91,7 +92,7 @@ class Gesscale2021Policy(PerOperatorPolicy):
             verdict=Verdict.SAME,
             reading=reading,
             evidence=evidence,
-            model=model,
+            model=summary_of(model),
             mst=mst,
             nd_max_ms=nd,
         )
@@ -119,6 +120,13 @@ class Gesscale2021Policy(PerOperatorPolicy):
             half_life_s=self.options.reading_half_life_s,
             max_age_s=self.options.reading_max_age_s,
         )
+
+    def _model(self, evidence: tuple[Reading, ...], operator: str, knowledge: Knowledge, at_s: float) -> Model | None:
+        return fit((*evidence, *knowledge.readings.get(operator, ())), self._law(), at_s)
+
+    def _planned_with(self, context: PlanningContext) -> Model | None:
+        """Return the model of the analysis; the fit is cached."""
+        return self._model(context.analysis.evidence, context.operator.name, context.knowledge, context.reading.at_s)
 
     def _analyze_saturated(
         self, concluded: _Concluded, reading: OperatorReading, observation: WorkflowObservation
@@ -160,7 +168,7 @@ class Gesscale2021Policy(PerOperatorPolicy):
         analysis, cluster, present = context.analysis, context.cluster, context.placement
         ranked = self.candidates(context)
         now = self._sized(context, present)
-        grown = _Grown.by_one(context, ranked.nodes)
+        grown = _Grown.by_one(context, ranked.nodes, self._planned_with(context))
         helps = grown.beat(now)
         helpful = [ranked.nodes[index] for index in np.flatnonzero(helps).tolist()]
         useless = [ranked.nodes[index] for index in np.flatnonzero(~helps).tolist()]
@@ -188,7 +196,8 @@ class Gesscale2021Policy(PerOperatorPolicy):
         """Remove all farthest replicas that the model does not need (Algorithm 4, IV-E)."""
         analysis, operator, present = context.analysis, context.operator, context.placement
         needed = max(context.reading.input_rows_per_s or 0.0, context.reading.throughput_rows_per_s)
-        calibrated = analysis.model is not None and analysis.model.calibrated
+        model = self._planned_with(context)
+        calibrated = model is not None and model.calibrated
         most = len(present) - operator.min_replicas if calibrated else 1
         sized = [self._sized(context, after) for after in self.shrunk_placements(context)[:most]]
         enough = list(takewhile(lambda after: after.sustains(needed), sized))
@@ -212,7 +221,7 @@ class Gesscale2021Policy(PerOperatorPolicy):
         nodes = tuple(sorted(placement))
         nd = nd_max_ms(context.latencies.map, nodes, operator.driver_node)
         weight = weight_of(nodes, context.cluster.weights)
-        return SizedPlacement(nodes, nd, predict(context.analysis.model, nodes, nd, operator, weight))
+        return SizedPlacement(nodes, nd, predict(self._planned_with(context), nodes, nd, operator, weight))
 
 
 # Texts of the decisions of this policy.
@@ -283,12 +292,12 @@ class _Grown:
     msts: Estimates | None
 
     @classmethod
-    def by_one(cls, context: PlanningContext, nodes: tuple[str, ...]) -> "_Grown":
+    def by_one(cls, context: PlanningContext, nodes: tuple[str, ...], model: Model | None) -> "_Grown":
         operator, present, weights = context.operator, context.placement, context.cluster.weights
         nd_ms = nd_max_with_each_ms(context.latencies.map, present, operator.driver_node, nodes)
         own = np.fromiter(map(weights.get, nodes, repeat(1.0)), dtype=float, count=len(nodes))
         weight = weight_of(present, weights) + own
-        msts = predict_all(context.analysis.model, len(present) + 1, nd_ms, operator, weight)
+        msts = predict_all(model, len(present) + 1, nd_ms, operator, weight)
         return cls(present=present, nodes=nodes, nd_max_ms=nd_ms, msts=msts)
 
     def beat(self, now: SizedPlacement) -> NDArray[np.bool_]:

@@ -1,10 +1,11 @@
 """The contract of a knowledge store."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from model_summaries import eq1_summary
 from refusals import refused
 
 from gesscale.errors import KnowledgeError
@@ -14,7 +15,7 @@ from gesscale.model.decision import Analysis, Decision, Outcome, OutcomeStatus, 
 from gesscale.model.document import decision_document
 from gesscale.model.order import Order
 from gesscale.ports import Knowledge
-from perfmodel import Conditions, Estimate, Reading
+from perfmodel import ModelSummary, Reading
 
 Store = MemoryKnowledge | SqliteKnowledge
 LIMITS = KnowledgeLimits(
@@ -22,34 +23,12 @@ LIMITS = KnowledgeLimits(
 )
 
 
-@dataclass(frozen=True)
-class Calibrated:
-    """A model of known parameters."""
-
-    alpha: float
-    fitted: frozenset[str] = frozenset({"alpha"})
-    law: str = "gesscale"
-    readings_used: int = 1
-    calibrated: bool = False
-    drift: bool = False
-    warnings: tuple[str, ...] = ()
-    defaults: Mapping[str, float] = field(default_factory=lambda: {"beta": 1.0, "gamma": 0.0})
-
-    @property
-    def parameters(self) -> Mapping[str, float]:
-        return {"alpha": self.alpha, **self.defaults}
-
-    def predict(self, conditions: Conditions) -> Estimate:
-        mst = self.alpha * conditions.replicas
-        return Estimate(low=mst, mid=mst, high=mst)
-
-
 def decision(
     at_s: float,
     operator: str = "nearest",
     *,
     evidence: tuple[Reading, ...] = (),
-    model: Calibrated | None = None,
+    model: ModelSummary | None = None,
     added: tuple[str, ...] = (),
     memo: str | None = None,
 ) -> Decision:
@@ -164,12 +143,12 @@ def test_a_store_begins_with_what_it_is_given_as_it_was() -> None:
 
 
 def test_decisions_keep_reasons_numbers_and_losing_candidates(history: SqliteKnowledge) -> None:
-    made = decision(1, evidence=(reading(1),), model=Calibrated(1900), added=("edge2",))
+    made = decision(1, evidence=(reading(1),), model=eq1_summary(alpha=1900), added=("edge2",))
     history.remember(made)
     (kept,) = history.decisions()
     assert kept == decision_document(made)
     assert kept["plan"]["rejections"] == [{"node": "edge7", "reason": "Farther", "detail": "120 ms"}]
-    assert kept["analysis"]["model"]["fitted"] == ["alpha"]
+    assert kept["analysis"]["model"]["laws"][0]["parameters"][0]["value"] == 1900
 
 
 def test_decisions_are_newest_first_limited_and_by_operator(history: SqliteKnowledge) -> None:
@@ -191,27 +170,28 @@ def test_newest_means_remembered_last_even_when_the_clock_stepped_back(history: 
     ("second", "versions"),
     [
         # 1 % of max(2000, 2010) is 20.1 and the step only 10; 2030 moves by 30.
-        pytest.param(Calibrated(2010), 1, id="noise is no version"),
-        pytest.param(Calibrated(2030), 2, id="a moved parameter"),
-        pytest.param(Calibrated(2000, law="microbatch"), 2, id="another law"),
-        pytest.param(Calibrated(2000, fitted=frozenset({"alpha", "gamma"})), 2, id="another fit"),
-        pytest.param(Calibrated(2000, calibrated=True), 2, id="calibrated now"),
-        pytest.param(Calibrated(2000, drift=True), 2, id="drift"),
-        pytest.param(Calibrated(2000, readings_used=9), 1, id="only more readings"),
+        pytest.param(eq1_summary(alpha=2010), 1, id="noise is no version"),
+        pytest.param(eq1_summary(alpha=2030), 2, id="a moved parameter"),
+        pytest.param(eq1_summary(alpha=2000, law="batch-time"), 2, id="another law"),
+        pytest.param(eq1_summary(alpha=2000, fitted=False), 2, id="not fitted any more"),
+        pytest.param(eq1_summary(alpha=2000, readings=9), 1, id="only more readings"),
     ],
 )
 def test_a_noticeable_change_of_a_model_makes_a_version(
-    history: SqliteKnowledge, second: Calibrated, versions: int
+    history: SqliteKnowledge, second: ModelSummary, versions: int
 ) -> None:
-    history.remember(decision(1, model=Calibrated(2000)))
+    history.remember(decision(1, model=eq1_summary(alpha=2000)))
     history.remember(decision(2, model=second))
     assert len(history.models("nearest")) == versions
 
 
 def test_model_versions_are_bounded_and_newest_first(history: SqliteKnowledge) -> None:
     for at_s, alpha in ((1, 1000), (2, 2000), (3, 3000)):
-        history.remember(decision(at_s, model=Calibrated(alpha)))
-    assert [(item["at_s"], item["parameters"]["alpha"]) for item in history.models()] == [(3, 3000), (2, 2000)]
+        history.remember(decision(at_s, model=eq1_summary(alpha=alpha)))
+    assert [(item["at_s"], item["laws"][0]["parameters"][0]["value"]) for item in history.models()] == [
+        (3, 3000),
+        (2, 2000),
+    ]
     assert history.models("unknown") == ()
     assert len(history.models(limit=1)) == 1
 

@@ -108,7 +108,7 @@ def test_gesscale_follows_the_day_up_and_down():
     assert plant.cluster.placements["op"] == ("hub",)
     assert plant.processed == math.floor(plant.batches[-1].offered_rows_total)
     assert len(changes) <= 8
-    assert changes[-1].analysis.model.parameters["alpha"] == pytest.approx(395, rel=0.05)
+    assert changes[-1].analysis.model.in_use.parameters[0].value == pytest.approx(395, rel=0.05)
 
 
 @pytest.mark.parametrize("policy", ["thr-nlaware", "thr-nlunaware"])

@@ -29,7 +29,7 @@ from gesscale.plan.node_ranking import usable_nodes
 from gesscale.ports import ClusterState, Knowledge
 from gesscale.service.metrics import desired_placement
 from gesscale.wire import group_of
-from perfmodel import Estimate, Model
+from perfmodel import Estimate, ModelSummary
 
 _LASTING = ("order", "memory", "model")
 _FINDING_CHARS = 256
@@ -142,18 +142,18 @@ def _estimate(estimate: Estimate | None) -> EstimateStatus | None:
     return EstimateStatus.model_validate(estimate, from_attributes=True)
 
 
-def _model(model: Model | None) -> ModelStatus | None:
+def _model(model: ModelSummary | None) -> ModelStatus | None:
     if model is None:
         return None
-    parameters = {name: value for name, value in model.parameters.items() if value is not None and math.isfinite(value)}
+    parameters = {each.name: each.value for each in model.in_use.parameters}
     return ModelStatus(
         law=model.law,
         alpha=parameters.pop("alpha", None),
         beta=parameters.pop("beta", None),
         gamma=parameters.pop("gamma", None),
         parameters=parameters,
-        calibrated=model.calibrated,
-        readings=model.readings_used,
+        calibrated=model.fitted,
+        readings=model.in_use.readings,
     )
 
 

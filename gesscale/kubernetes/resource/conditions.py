@@ -122,13 +122,12 @@ def _model(decision: Decision) -> ConditionFinding:
     if model is None:
         message = "no model fitted in the last step: no usable readings, or the policy has no model"
         return ConditionFinding(False, Reason.MODEL_UNCALIBRATED, message)
-    readings = f"law {model.law}, {model.readings_used} readings"
-    if not model.calibrated:
-        return ConditionFinding(
-            False, Reason.MODEL_UNCALIBRATED, f"{readings}; at least three distinct readings required"
-        )
-    reason = "ModelDrifted" if model.drift else "ModelCalibrated"
-    return ConditionFinding(True, reason, "; ".join((readings, *map(str, model.warnings))))
+    used = model.in_use
+    found = f"law {model.law}, {used.readings} readings, {used.conditions} placements compared"
+    if model.held_out_error_pct is not None:
+        found = f"{found}, held-out error {model.held_out_error_pct:.1f} %"
+    reason = "ModelCalibrated" if model.fitted else Reason.MODEL_UNCALIBRATED
+    return ConditionFinding(model.fitted, reason, "; ".join((found, *model.warnings)))
 
 
 def _able(decision: Decision) -> ConditionFinding:

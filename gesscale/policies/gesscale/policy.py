@@ -50,6 +50,7 @@ from gesscale.policies.gesscale.replica_options import ReplicaOptions
 from gesscale.policies.gesscale.settings import GesscaleSettings
 from gesscale.policies.memos import load_memo, parse_memo, serialize_memo
 from gesscale.ports import ClusterState, Knowledge
+from perfmodel import LawSummary, ModelSummary
 
 _FIRST_PERIOD_S = 60.0
 #: Steps of the loop within one latency objective.
@@ -117,7 +118,8 @@ class GesscalePolicy:
             delays=knowledge.latencies.map,
             trigger_s=trigger_interval_s(reading),
         )
-        same = replace(same, mst=mst, learned=memo.law.parameters())
+        summary = LawSummary(law="batch-time", parameters=memo.law.parameters())
+        same = replace(same, mst=mst, model=ModelSummary(law="batch-time", laws=(summary,)))
         sized = placements(
             law,
             operator,

@@ -92,40 +92,21 @@ function narrowHeight(width, height) {
 function modelOf(decision) {
   const body = () => {
     if (decision === undefined) return h("p", { class: "note" }, "Loading.");
-    const learned = decision?.analysis?.learned ?? [];
-    if (learned.length) return learnedOf(learned);
     const fitted = decision?.analysis?.model;
     if (!fitted) return h("p", {}, "This decision has no fitted model: its policy has none, or had too few readings.");
-    const rows = Object.entries(fitted.parameters).map(([name, value]) => ({
-      cells: [`${SYMBOLS[name] ? `${SYMBOLS[name]} ` : ""}${name}`, Number(value.toPrecision(4)).toLocaleString("en"), fitted.fitted.includes(name) ? `fitted to ${fitted.readings_used} readings` : "default, not fitted yet"],
-    }));
     return [
-      table(`Law ${fitted.law}`, [{ text: "parameter" }, { text: "value", number: true }, { text: "based on" }], rows, { class: "scroll snug stack" }),
-      h("p", {}, `The model is ${fitted.calibrated ? "calibrated" : "not calibrated yet: it needs three different readings"}${fitted.drift ? "; newer readings contradict it (drift)" : ""}.`),
+      h("p", {}, `Law in use: ${fitted.law}${fitted.fitted ? "" : ", not fitted yet"}.`),
+      fitted.laws.map((law) => table(`Law ${law.law}: ${errorWords(law)}`, [{ text: "parameter" }, { text: "value", number: true }, { text: "90 % interval" }, { text: "based on" }], law.parameters.map((each) => ({
+        cells: [`${SYMBOLS[each.name] ? `${SYMBOLS[each.name]} ` : ""}${each.name}, ${each.unit}`, precise(each.value), each.low === null ? "" : `${precise(each.low)} to ${precise(each.high)}`, each.identified ? "evidence" : "default"],
+      })), { class: "scroll snug stack" })),
       fitted.warnings.map((warning) => h("p", { class: "note" }, warning)),
     ];
   };
   return h("section", { "aria-label": "Model" }, h("h2", {}, "The model"), body());
 }
 
-
-// Description and display factor of each parameter.
-const LEARNED = {
-  fixed_s: ["time of a batch that depends on neither rows nor distance, s", 1], row_s: ["time of a row on one replica, ms", 1000], shared_row_s: ["time of a row that replicas do not share, ms", 1000],
-  driver_trips: ["round trips to the driver in a batch", 1], pair_trips: ["round trips between replicas in a batch", 1],
-  even_share: ["share of a row's time that waits for the slowest replica", 1],
-};
-
-function learnedOf(learned) {
-  const rows = learned.map((each) => {
-    const [words, factor] = LEARNED[each.name] ?? [each.name, 1];
-    const isIdentified = each.deviation < each.deviation_at_first / 2;
-    return { cells: [words, precise(factor * each.value), `± ${precise(factor * each.deviation)}`, isIdentified ? "the batches so far" : `the initial estimate, ± ${precise(factor * each.deviation_at_first)}: batches do not identify it yet`] };
-  });
-  return [
-    table("Parameters that the policy has learned", [{ text: "parameter" }, { text: "value", number: true }, { text: "deviation", number: true }, { text: "based on" }], rows, { class: "scroll snug stack" }),
-    h("p", {}, "Each batch counts as evidence, older ones less. The capacity is that of a full batch by these parameters."),
-  ];
+function errorWords(law) {
+  return law.held_out_error_pct === null ? "no held-out placement yet" : `held-out error ${precise(law.held_out_error_pct)} % on ${law.conditions} placements`;
 }
 
 function precise(value) {

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from gesscale.model.decision import LearnedParameter
+from perfmodel import ParameterEstimate
 
 Vector = NDArray[np.float64]
 
@@ -136,8 +136,8 @@ class LawEvidence(BaseModel):
             pair_trips=pair_trips,
         )
 
-    def parameters(self) -> tuple[LearnedParameter, ...]:
-        """Return the parameters of the law with their uncertainty; empty before any sample.
+    def parameters(self) -> tuple[ParameterEstimate, ...]:
+        """Return the parameters of the law with their 90 % interval; empty before any sample.
 
         The two times of a row are reported as their sum and the share that waits for the slowest replica: with equally
         fast replicas only the sum can be identified.
@@ -161,8 +161,17 @@ class LawEvidence(BaseModel):
             "even_share": law.even_row_s / row_s,
         }
         return tuple(
-            LearnedParameter(name=name, value=value, deviation=each, deviation_at_first=before)
-            for (name, value), each, before in zip(values.items(), now, first, strict=True)
+            ParameterEstimate(
+                name=name,
+                unit=unit,
+                value=value,
+                low=value - 1.645 * each,
+                high=value + 1.645 * each,
+                identified=each < before / 2,
+            )
+            for (name, value), unit, each, before in zip(
+                values.items(), ("s", "s", "s", "1", "1", "1"), now, first, strict=True
+            )
         )
 
     def spread_share(self, sample: BatchSample) -> float:

@@ -4,26 +4,17 @@ from pathlib import Path
 
 import pytest
 import typer
+from model_summaries import eq1_summary
 from typer.testing import CliRunner, Result
 
 from gesscale.cli.explain import explain
 from gesscale.errors import InputError
 from gesscale.knowledge.sqlite import SqliteKnowledge
-from gesscale.model.decision import (
-    Analysis,
-    Decision,
-    LearnedParameter,
-    Outcome,
-    OutcomeStatus,
-    Plan,
-    Reason,
-    Rejection,
-    Verdict,
-)
+from gesscale.model.decision import Analysis, Decision, Outcome, OutcomeStatus, Plan, Reason, Rejection, Verdict
 from gesscale.model.observation import NodeReading, OperatorReading
-from perfmodel import Estimate, GesscaleLaw, Reading
+from perfmodel import Estimate
 
-MODEL = GesscaleLaw().fit([Reading(replicas=1, nd_max_ms=0, rows_per_s=1900)])
+MODEL = eq1_summary(alpha=1900, beta=0.9, gamma=3, readings=7)
 
 
 def decision(at_s: float, operator: str = "nearest") -> Decision:
@@ -52,7 +43,6 @@ def decision(at_s: float, operator: str = "nearest") -> Decision:
             detail="saturated in 3 of 3 batches",
             reading=reading,
             model=MODEL,
-            learned=(LearnedParameter(name="row_s", value=0.00496, deviation=0.00006, deviation_at_first=0.0025),),
             mst=Estimate(low=1800, mid=1900, high=2000),
             nd_max_ms=0.0,
         ),
@@ -97,8 +87,8 @@ def test_a_decision_is_explained_with_its_numbers_model_and_losers(path: Path) -
         "edge1 6, edge3 0 (added, holds none yet)",
         "1900 rows/s (1800 to 2000)",
         "extrapolated",
-        "alpha 1900, beta 1 (default), gamma 0 (default); readings: 1, not calibrated",
-        "row_s 0.00496 ± 6e-05",
+        "alpha 1900 rows/s",
+        "readings: 7",
         "Farther: 120 ms [edge1, edge7]",
         "6.2 s",
     ):
@@ -137,7 +127,7 @@ def test_json_holds_the_decisions_newest_first_and_the_models(path: Path) -> Non
     assert document["decisions"][0]["plan"]["rejections"][0]["node"] == "edge7"
     # The same model twice is one version, of each of the two operators.
     assert [item["operator"] for item in document["models"]] == ["clean", "nearest"]
-    assert document["models"][0]["fitted"] == ["alpha"]
+    assert document["models"][0]["laws"][0]["law"] == "eq1"
 
 
 def test_an_unknown_operator_is_rejected(path: Path) -> None:

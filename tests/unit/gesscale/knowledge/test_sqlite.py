@@ -12,13 +12,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from model_summaries import eq1_summary
 from refusals import refused
 
 from gesscale.errors import KnowledgeError
 from gesscale.knowledge.sqlite import SqliteHistory, SqliteKnowledge
 from gesscale.model.decision import Analysis, Decision, Outcome, OutcomeStatus, Plan, Reason, Verdict
 from gesscale.ports import Knowledge
-from perfmodel import GesscaleLaw, Reading
+from perfmodel import Reading
 
 NOW_S = 1_000_000_000.0  # 2001-09-09 01:46:40 UTC
 ASIDE = "knowledge.sqlite.corrupt-20010909T014640Z"
@@ -35,7 +36,7 @@ def decision(at_s: float) -> Decision:
             verdict=Verdict.MORE,
             reason=Reason.OVERLOADED,
             evidence=evidence,
-            model=GesscaleLaw().fit(evidence),
+            model=eq1_summary(),
             memo="said",
         ),
         plan=Plan(operator="nearest", reason=Reason.OVERLOADED, before=(), placement=("edge1",)),
@@ -78,7 +79,7 @@ def test_knowledge_outlives_the_process(path: Path) -> None:
         assert history.recall(NOW_S) == known
         assert history.recall(1.0).readings["nearest"] == known.readings["nearest"][1:]
         assert [item["at_s"] for item in history.decisions()] == [2, 1, 0]
-        assert history.models()[0]["law"] == "gesscale"
+        assert history.models()[0]["law"] == "eq1"
 
 
 WRITER = """
@@ -147,7 +148,7 @@ BROKEN = (
     spoil("memo", "'no JSON'"),
     spoil("memo", "CAST(X'22c32822' AS TEXT)"),
     spoil("memo", "printf('\"%s\"', hex(zeroblob(5000000)))"),
-    spoil("model", "json_set(document, '$.parameters', 5)"),
+    spoil("model", "json_set(document, '$.laws', 5)"),
     spoil("decision", "json_set(document, '$.analysis.mst', 'low')"),
     spoil("decision", "json_remove(document, '$.plan')"),
     spoil("decision", "replace(hex(zeroblob(5000)), '0', '[')"),

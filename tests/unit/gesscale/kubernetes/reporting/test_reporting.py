@@ -2,10 +2,10 @@
 
 import json
 import re
-from dataclasses import replace
 
 import pytest
 from edge import known
+from model_summaries import eq1_summary
 from recorded_steps import T0_S, after, decided, evidence, order, ordered, overloaded, reasons, report_of, with_order
 
 from gesscale.common.errors import Problem
@@ -16,7 +16,6 @@ from gesscale.kubernetes.resource.status import MAX_HISTORY, StreamAutoscalerSta
 from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault
 from gesscale.model.decision import Reason, Verdict
 from gesscale.ports import ClusterState, Node
-from perfmodel import law_named
 
 
 def test_the_status_has_the_results_of_the_step():
@@ -33,7 +32,7 @@ def test_the_status_has_the_results_of_the_step():
 
 def test_unknown_figures_are_absent_and_model_and_order_stay():
     before = {"id": "7-3", "term": 7, "placement": ["hub"], "at": "2027-01-15T08:00:00Z", "strategy": "Live"}
-    model = law_named("gesscale").fit(evidence(3))
+    model = eq1_summary()
     old = {**report_of({}, after(decided(model=model))).status, "order": before}
     blind = decided(T0_S + 60, reason=Reason.METRICS_MISSING, verdict=Verdict.UNKNOWN, seen=False, placement=())
     status = report_of(old, after(blind, live=None, driver=None)).status
@@ -143,21 +142,19 @@ def test_a_blocked_change_is_an_event_when_its_reason_is_new(reason, verdict, ev
 
 
 def test_a_model_is_an_event_once_calibrated_and_when_it_moves():
-    def fitted(at_s, readings):
-        return after(decided(at_s, model=law_named("gesscale").fit(readings)), known(readings={"op": readings}))
+    def modelled(at_s, *, alpha=2000, fitted=True):
+        return after(decided(at_s, model=eq1_summary(alpha=alpha, fitted=fitted)))
 
-    # Three distinct readings calibrate: one does not, five do.
-    few = report_of({}, fitted(T0_S, evidence(1)))
+    few = report_of({}, modelled(T0_S, fitted=False))
     assert reasons(few) == []
-    calibrated = report_of(few.status, fitted(T0_S + 1, evidence(5)))
+    calibrated = report_of(few.status, modelled(T0_S + 1))
     assert calibrated.status["model"]["calibrated"]
     assert reasons(calibrated) == ["ModelRefitted"]
-    assert calibrated.events[0].message.startswith("law gesscale: alpha ")
-    assert reasons(report_of(calibrated.status, fitted(T0_S + 120, evidence(5)))) == []
-    slower = tuple(replace(item, rows_per_s=item.rows_per_s / 2) for item in evidence(5))
-    too_soon = report_of(calibrated.status, fitted(T0_S + 30, slower))
+    assert calibrated.events[0].message.startswith("law eq1: alpha ")
+    assert reasons(report_of(calibrated.status, modelled(T0_S + 120))) == []
+    too_soon = report_of(calibrated.status, modelled(T0_S + 30, alpha=1000))
     assert (too_soon.patch, reasons(too_soon)) == (None, [])  # an event for each write, not for each step
-    assert reasons(report_of(calibrated.status, fitted(T0_S + 61, slower))) == ["ModelRefitted"]
+    assert reasons(report_of(calibrated.status, modelled(T0_S + 61, alpha=1000))) == ["ModelRefitted"]
 
 
 def test_an_invalid_resource_is_reported_once_and_keeps_what_lasts():

@@ -1,9 +1,10 @@
 """Conditions: state, reason and transition time after a decision."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 from edge import reading
+from model_summaries import eq1_summary
 
 from gesscale.common.errors import Problem
 from gesscale.kubernetes.resource.conditions import TYPES, conditions_of, findings_of, findings_of_fault
@@ -13,15 +14,6 @@ from gesscale.model.decision import Analysis, Decision, Outcome, OutcomeStatus, 
 from gesscale.model.observation import NodeReading
 
 NOW = 1_800_000_000.0  # 2027-01-15T08:00:00Z
-
-
-@dataclass(frozen=True)
-class FittedModel:
-    calibrated: bool = True
-    drift: bool = False
-    law: str = "gesscale"
-    readings_used: int = 5
-    warnings: tuple[str, ...] = ()
 
 
 def decision(reason=Reason.WITHIN_TARGET, *, verdict=Verdict.SAME, seen=True, planned=None, **changes):
@@ -71,7 +63,7 @@ def test_a_replica_that_holds_no_state_yet(near, expected):
 
 
 def test_the_conditions_of_a_normal_step():
-    assert found(decision(model=FittedModel()), mode="Act") == {
+    assert found(decision(model=eq1_summary()), mode="Act") == {
         "Ready": (True, "WithinTarget"),
         "SettingsInvalid": (False, "SettingsValid"),
         "MetricsAvailable": (True, "MetricsFound"),
@@ -94,11 +86,7 @@ def test_without_metrics_nothing_is_ready(reason):
 
 @pytest.mark.parametrize(
     ("model", "expected"),
-    [
-        (None, (False, "ModelUncalibrated")),
-        (FittedModel(calibrated=False), (False, "ModelUncalibrated")),
-        (FittedModel(drift=True), (True, "ModelDrifted")),
-    ],
+    [(None, (False, "ModelUncalibrated")), (eq1_summary(fitted=False), (False, "ModelUncalibrated"))],
 )
 def test_a_model_is_fitted_once_it_is_calibrated(model, expected):
     assert found(decision(model=model))["ModelFitted"] == expected
