@@ -15,20 +15,9 @@ class PolicyOptions(SettingsGroup):
 
     law: Literal["gesscale", "microbatch", "auto"] = "gesscale"
     """Law of the performance model. Default: Eq. 1, the reference."""
-    back_pressure_threshold: float = Field(0.5, gt=0, lt=1)
-    """Back pressure (BP) above which an operator is overloaded, 0..1. Default: Algorithm 1."""
-    headroom_threshold_pct: float = Field(30.0, gt=0, lt=100)
-    """Headroom (DT) from which a policy proposes fewer replicas, per cent. Default: the authors' scripts."""
-    recovery_target_s: Duration = 600.0
-    """A backlog that drains within this time is no overload. Default: ten periods, as a replica for a shorter time is
-    wasted."""
     stabilization_window_s: Duration | None = None
     """Time after a change in which an operator is not evaluated again. Default: only until the change has settled; the
     scripts of the paper's authors wait 300 s."""
-    reading_max_age_s: Duration | None = 7 * 86400.0
-    """Maximum age of evidence; null: no limit. Default: a week, the longest rhythm of most loads."""
-    reading_half_life_s: Duration | None = 86400.0
-    """Age at which evidence counts half; null: age does not matter. Default: a day, so that yesterday still counts."""
     cpu_high_pct: float = Field(90.0, gt=0, le=100)
     """CPU use above which THR adds a replica, per cent. Default: paper V."""
     cpu_low_pct: float = Field(50.0, ge=0, lt=100)

@@ -65,8 +65,7 @@ class DhalionPolicy(SizingPolicy):
     ) -> Mapping[str, SizeProposal]:
         """Find the bottlenecks and resolve them; see `SizingPolicy`."""
         del observation, knowledge
-        threshold = self.options.back_pressure_threshold
-        bottlenecks = Bottlenecks(self.workflow, readings, threshold, self.sizing)
+        bottlenecks = Bottlenecks(self.workflow, readings, self.sizing)
         either = {*bottlenecks.causing_back_pressure, *bottlenecks.accumulating_lag}
         found = [name for name in self.workflow.topological_order if name in either]
         if not found:
@@ -144,6 +143,6 @@ POLICY = PolicyInfo(
     source="Floratou et al., Dhalion, VLDB 2017; as in Kanis, TU Delft 2023, section 6.7.1",
     build=with_configured_placement(DhalionPolicy),
     settings=DhalionSettings,
-    accepts=("back_pressure_threshold", *PLACEMENT_SETTINGS),
+    accepts=PLACEMENT_SETTINGS,
     guide="reference/policies/dhalion.md",
 )

@@ -155,7 +155,7 @@ class HpaVargaPolicy(HpaPolicy):
     def loads(self, readings: Mapping[str, OperatorReading]) -> Mapping[str, TargetRatio]:
         """Compare the utilisation of each operator, and the relative lag change of bottlenecks, with their targets."""
         loads = {name: self._utilisation(reading) for name, reading in readings.items()}
-        found = Bottlenecks(self.workflow, readings, self.options.back_pressure_threshold, self.sizing)
+        found = Bottlenecks(self.workflow, readings, self.sizing)
         for name in self._causes_of_lag(found):
             changes = (self._lag_change(lagging) for lagging in self._lags(name, found))
             loads[name] = max((loads[name], *changes), key=lambda load: load.ratio)
@@ -209,6 +209,6 @@ VARGA_POLICY = PolicyInfo(
     source="Varga et al., 2021; as in Kanis, TU Delft 2023, section 6.7.4",
     build=with_configured_placement(HpaVargaPolicy),
     settings=HpaVargaSettings,
-    accepts=("back_pressure_threshold", *PLACEMENT_SETTINGS),
+    accepts=PLACEMENT_SETTINGS,
     guide="reference/policies/hpa.md",
 )

@@ -102,9 +102,8 @@ class KubernetesApplication:
     def autoscaler(self) -> str:
         """Return the StreamAutoscaler as a user would write it (YAML)."""
         scenario = self.scenario
-        times = {"recovery_s": 3 * scenario.period_s, "rescale_s": 9 * scenario.period_s}
         template = Path(__file__).with_name("autoscaler.yaml").read_text()
-        return template.format(name=self.operator.name, scenario=scenario, **times)
+        return template.format(name=self.operator.name, scenario=scenario, rescale_s=9 * scenario.period_s)
 
     def override(self, placement: Sequence[str]) -> None:
         """Override the nodes of the executors in the resource, for longer than a run lasts."""

@@ -11,6 +11,7 @@ from gesscale.policies.registry import find_policy_info, relative_to
 from gesscale.settings import Settings, load_settings
 from gesscale.settings.groups import MonitorSettings
 from latency_map import write_csv
+from testbed.baselines.gesscale_2021.settings import Gesscale2021Settings
 from testbed.baselines.hpa import HpaSettings
 from testbed.baselines.shared.sizing import SizingSettings
 from testbed.cluster.topology import Topology
@@ -162,7 +163,7 @@ class Scenario:
         As the day is compressed, periods replace the minutes of the defaults.
         """
         three_periods = f"{3 * self.period_s:g}s"
-        rules: dict[str, object] = {"recovery_target": three_periods}
+        rules: dict[str, object] = {}
         for policy in policies:
             info = find_policy_info(policy)
             if info.settings is None:
@@ -170,6 +171,8 @@ class Scenario:
             own: dict[str, object] = {}
             if issubclass(info.settings, SizingSettings):
                 own["cooldown"] = three_periods
+            if issubclass(info.settings, Gesscale2021Settings):
+                own["recovery_target"] = three_periods
             if issubclass(info.settings, HpaSettings):
                 own["scale_down_stabilization"] = f"{5 * self.period_s:g}s"
             if issubclass(info.settings, GesscaleSettings):

@@ -68,7 +68,7 @@ readings = st.builds(
     moved=st.sampled_from([False, False, False, True]),
 )
 def test_plan_never_swaps_a_running_replica(name, seen, learned, known_map, cluster_nodes, moved):
-    chosen = policy_named(name, workflow(operator()), PolicyOptions(recovery_target=1.0))
+    chosen = policy_named(name, workflow(operator()), PolicyOptions())
     knowledge = Knowledge(readings={"op": learned}, latencies=known_map)
     live = seen.placement[:-1] if moved else seen.placement
     state = ClusterState(nodes=cluster_nodes, placements={"op": live})

@@ -51,7 +51,7 @@ def test_each_row_once_through_both_while_one_is_scaled(three_nodes: Callable[[s
     own = scenario.settings(read_topology(scenario.topology))
     given.write_text(own.replace("recovery_target: 9s", "recovery_target: 2s"))
     setup = Setup.prepare(scenario, folder, ProgressLog(Console(file=io.StringIO())), given)
-    assert setup.settings.analyze.recovery_target_s == 2.0
+    assert setup.settings.analyze.gesscale_2021.recovery_target_s == 2.0
     with setup.nodes():
         day = run_taxi_day(setup, rides)
         # nothing but what the cluster itself runs is left

@@ -13,9 +13,9 @@ from gesscale.model.observation import Batch, OperatorReading, WorkflowObservati
 from gesscale.model.workflow import BatchCap, Workflow
 from gesscale.monitor.batch_screen import screen_batches
 from gesscale.monitor.window import summarise
-from gesscale.options import PolicyOptions
 from gesscale.plan.node_ranking import nd_max_ms
 from gesscale.policies import policy_named
+from gesscale.settings.analyze import AnalyzeSettings
 
 DAY_S, PERIOD_S, TRIGGER_S, CAP = 600.0, 10.0, 2.0, 1200
 
@@ -91,7 +91,7 @@ def play(policy: str) -> tuple[MicroBatches, list]:
     loop = ControlLoop(
         metrics=plant,
         latencies=FakeLatencies(),
-        policy=policy_named(policy, workflow, PolicyOptions(recovery_target=30.0)),
+        policy=policy_named(policy, workflow, AnalyzeSettings(gesscale_2021={"recovery_target": 30.0})),
         cluster=cluster,
         knowledge=MemoryKnowledge(),
         acts=True,

@@ -85,15 +85,7 @@ class PolicySpec(ResourcePart):
     """A policy that the controller has; `gesscale policies` lists them. The default has the lowest cost on the arena's
     loads; gesscale-2021 is the paper's policy."""
     law: Literal["gesscale", "microbatch", "auto"] = like(AnalyzeSettings, "law")
-    back_pressure_threshold: float = like(AnalyzeSettings, "back_pressure_threshold")
-    headroom_threshold_pct: float = like(AnalyzeSettings, "headroom_threshold_pct")
-    recovery_target_s: Span = like(AnalyzeSettings, "recovery_target_s")
     stabilization_window_s: Span | None = like(AnalyzeSettings, "stabilization_window_s")
-    reading_max_age_s: SpanOrNever = like(AnalyzeSettings, "reading_max_age_s", description=None)
-    """Maximum age of readings, unless Never. Default: a week, the longest rhythm of most loads."""
-    reading_half_life_s: SpanOrNever = like(AnalyzeSettings, "reading_half_life_s", description=None)
-    """Age at which a reading has half its weight; Never: age does not matter. Default: a day, so that yesterday's
-    cycle still counts."""
     cpu_high_pct: float = like(AnalyzeSettings, "cpu_high_pct")
     cpu_low_pct: float = like(AnalyzeSettings, "cpu_low_pct")
     seed: int = like(AnalyzeSettings, "seed")

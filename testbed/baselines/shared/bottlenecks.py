@@ -18,8 +18,10 @@ from testbed.baselines.shared.sizing import SizingSettings
 
 
 class LagSettings(SizingSettings):
-    """Thresholds for a growing lag (Kanis 2023, sections 6.7.1 and 6.7.4)."""
+    """Thresholds for back pressure and a growing lag (Kanis 2023, sections 6.7.1 and 6.7.4)."""
 
+    back_pressure_threshold: float = Field(0.5, gt=0, lt=1)
+    """An operator is overloaded if more than this share of its batches is saturated, 0..1. Default: half of them."""
     lag_growth_share: float = Field(0.01, ge=0, le=1)
     """The lag grows if each second adds at least this share of the throughput, 0..1. Default: 1 %, which separates
     growth from noise at any load. The 1000 rows/s of table 6.4 are for up to 2.5 million."""
@@ -42,9 +44,7 @@ class Bottlenecks:
     workflow: Workflow
     #: Readings of the operators with usable metrics.
     readings: Mapping[str, OperatorReading]
-    #: An operator is overloaded if more than this share of its batches is saturated, 0..1.
-    threshold: float
-    #: Thresholds for a growing lag.
+    #: Thresholds for back pressure and a growing lag.
     settings: LagSettings
 
     @property
@@ -75,7 +75,7 @@ class Bottlenecks:
         )
 
     def _overloaded(self, name: str) -> bool:
-        return name in self.readings and self.readings[name].saturated_share > self.threshold
+        return name in self.readings and self.readings[name].saturated_share > self.settings.back_pressure_threshold
 
     def _is_blocked_downstream(self, name: str) -> bool:
         """Return True if an operator is blocked by a consumer that is overloaded, or blocked itself."""

@@ -89,13 +89,13 @@ def resources(client, namespace):
 def test_an_empty_spec_gets_the_defaults_of_the_models(resources):
     served = resources.create({})
     assert read_autoscaler(served).spec == read_autoscaler({"metadata": {"name": "near"}}).spec
-    assert served["spec"]["policy"]["readingMaxAge"] == "168h"
+    assert served["spec"]["latencyMap"]["maxAge"] == "24h"
 
 
 def test_a_partial_group_keeps_the_other_defaults(resources):
-    served = resources.create({"monitor": {"period": "30s"}, "policy": {"readingMaxAge": "Never"}})
+    served = resources.create({"monitor": {"period": "30s"}, "latencyMap": {"maxAge": "Never"}})
     assert served["spec"]["monitor"]["window"] == "1m"
-    assert read_autoscaler(served).spec.policy.reading_max_age_s is None
+    assert read_autoscaler(served).spec.latency_map.max_age_s is None
 
 
 def rules_of(path: str) -> list[str]:
@@ -150,7 +150,7 @@ REFUSED = [
     ({"monitor": {"period": "999ms"}}, BrokenRule("spec.monitor.period")),
     ({"monitor": {"period": "99999h"}}, BrokenRule("spec.monitor.period")),
     ({"policy": {"cpuLowPct": 95}}, BrokenRule("spec.policy", ("cpuLowPct", "cpuHighPct"))),
-    ({"policy": {"backPressureThreshold": 1}}, "spec.policy.backPressureThreshold in body should be less than 1"),
+    ({"policy": {"cpuHighPct": 101}}, "spec.policy.cpuHighPct in body should be less than or equal to 100"),
     (
         {"nodePool": {"matchExpressions": [{"key": "pool", "operator": "In"}]}},
         BrokenRule("spec.nodePool.matchExpressions.0"),
@@ -277,11 +277,11 @@ def test_kubectl_get_shows_the_columns(cluster, resources):
 
 @pytest.mark.usefixtures("client")
 def test_kubectl_explains_every_field(cluster):
-    explained = " ".join(cluster.run_kubectl("explain", "sas.spec.policy.headroomThresholdPct").split())
+    explained = " ".join(cluster.run_kubectl("explain", "sas.spec.policy.cpuHighPct").split())
     policy = definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"][
         "policy"
     ]
-    assert policy["properties"]["headroomThresholdPct"]["description"] in explained
+    assert policy["properties"]["cpuHighPct"]["description"] in explained
     assert "Written by" not in cluster.run_kubectl("explain", "sas.status.order", "--recursive")
 
 

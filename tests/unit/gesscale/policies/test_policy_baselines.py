@@ -16,7 +16,7 @@ LEARNED = tuple(
 
 
 def plan(name, placement, *, seed=0, at_s=1000.0, readings=LEARNED, **seen):
-    chosen = policy_named(name, workflow(operator()), PolicyOptions(seed=seed, recovery_target=1.0))
+    chosen = policy_named(name, workflow(operator()), PolicyOptions(seed=seed))
     state = ClusterState(nodes={node: Node(name=node) for node in NODES}, placements={"op": placement})
     knowledge = known(readings={"op": readings})
     analyses = chosen.analyze(observe(reading(placement, at_s=at_s, **seen)), knowledge)

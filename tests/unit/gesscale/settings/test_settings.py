@@ -178,14 +178,14 @@ def test_settings_build_what_the_loop_takes(load: Load) -> None:
             }
         },
         monitor={"source": "prometheus", "prometheus_url": "http://127.0.0.1:9090"},
-        analyze={"cpu_high_pct": 80, "reading_max_age": None},
+        analyze={"cpu_high_pct": 80, "gesscale_2021": {"reading_max_age": None}},
     )
     workflow = settings.workflow.build()
     assert workflow.upstream("nearest") == ("clean",)
     assert workflow.operators["clean"].cap == BatchCap(rows=9000)
     assert workflow.operators["nearest"].batch_rows(2) == 6000  # 2 replicas x 3000
     assert settings.analyze.cpu_high_share == 0.8
-    assert settings.analyze.reading_max_age_s is None
+    assert settings.analyze.gesscale_2021.reading_max_age_s is None
 
 
 def test_the_page_of_settings_is_up_to_date() -> None:

@@ -20,7 +20,7 @@ def test_a_path_with_a_zero_byte_is_refused(load: Load, key: str) -> None:
 @pytest.mark.parametrize(
     ("key", "written"),
     [
-        ("analyze.headroom_threshold_pct", "true"),
+        ("analyze.cpu_high_pct", "true"),
         ("analyze.seed", "yes"),
         ("plan.max_changing_operators", "off"),  # a number or none
     ],
@@ -108,7 +108,7 @@ ADDRESS = "http://[fe80::1%eth0]:9109"
             "settings-out-of-order",
             {"place": "analyze", "low": "cpu_low_pct", "sign": "<", "got_low": 95, "got_high": 90},
         ),
-        ({"analyze": {"back_pressure_threshold": 30}}, "setting-invalid", {"got": 30}),
+        ({"analyze": {"gesscale_2021": {"back_pressure_threshold": 30}}}, "setting-invalid", {"got": 30}),
         ({"execute": {"mode": "act"}}, "cluster-required", {"place": "execute"}),
         ({"workflow": {"operators": {}}}, "operators-not-distinct", {"place": "workflow", "operators": []}),
         ({"workflow": operators(min_replicas=9)}, "replica-limits-invalid", {"operator": "nearest", "min_replicas": 9}),

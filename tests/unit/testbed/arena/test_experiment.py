@@ -26,8 +26,8 @@ TWO_CHOICES = {
             "name": "headroom",
             "options": [
                 {"name": "30"},
-                {"name": "20", "set": {"rules.headroom_threshold_pct": 20}},
-                {"name": "50", "set": {"rules.headroom_threshold_pct": 50}},
+                {"name": "20", "set": {"rules.gesscale_2021.headroom_threshold_pct": 20}},
+                {"name": "50", "set": {"rules.gesscale_2021.headroom_threshold_pct": 50}},
             ],
         },
     ]
@@ -63,16 +63,18 @@ def test_one_at_a_time_changes_a_single_choice():
     experiment = made(variants=TWO_CHOICES)
     assert experiment.variant_names == ("default", "cpu=all", "headroom=20", "headroom=50")
     changed = experiment.variant("headroom=20")
-    assert changed.rules.headroom_threshold_pct == 20
+    assert changed.rules.gesscale_2021.headroom_threshold_pct == 20
     assert changed.metrics.cpu is CpuAccount.WORK
     assert changed.variant_names == ("",)
 
 
 def test_settings_can_be_changed_by_their_path():
-    changed = made().changed({"operators.operator.max_replicas": 4, "seeds": [3], "rules.recovery_target": "5m"})
+    changed = made().changed(
+        {"operators.operator.max_replicas": 4, "seeds": [3], "rules.gesscale_2021.recovery_target": "5m"}
+    )
     assert changed.operators["operator"].max_replicas == 4
     assert changed.seed_list == (3,)
-    assert changed.rules.recovery_target_s == 300.0
+    assert changed.rules.gesscale_2021.recovery_target_s == 300.0
 
 
 @pytest.mark.parametrize(
@@ -178,8 +180,10 @@ def extending(tmp_path, **own: object) -> Experiment:
 
 
 def test_an_extending_experiment_overrides_settings(tmp_path):
-    found = extending(tmp_path, seeds=3, **{"operators.a.initial_replicas": 2, "rules.headroom_threshold_pct": 20})
-    assert (found.seeds, found.rules.headroom_threshold_pct) == (3, 20)
+    found = extending(
+        tmp_path, seeds=3, **{"operators.a.initial_replicas": 2, "rules.gesscale_2021.headroom_threshold_pct": 20}
+    )
+    assert (found.seeds, found.rules.gesscale_2021.headroom_threshold_pct) == (3, 20)
     assert (found.operators["a"].initial_replicas, found.operators["a"].max_replicas) == (2, 4)
     assert found.operators["b"].upstream == ("a",)
     assert (found.policies, found.nodes.topology) == (("static",), "edge8")

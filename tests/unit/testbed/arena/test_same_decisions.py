@@ -28,7 +28,7 @@ WORLDS = {
 DIGESTS = {
     "faults/gesscale": "61ec0f4b114a9ad7",
     "faults/rules": "6324287d82630f24",
-    "two/gesscale-2021": "83acaccfe4cee80b",
+    "two/gesscale-2021": "d8459357007c1c79",
     "two/ds2": "8c23b7cf5447c2c6",
     "flink/gesscale": "4c523948f3f55ac2",
     "flink/rules": "380af361a7f06b54",

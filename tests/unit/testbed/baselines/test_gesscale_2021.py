@@ -8,14 +8,15 @@ from figures import figures
 
 from gesscale.model.decision import Change, Reason, Verdict
 from gesscale.model.order import Order
-from gesscale.options import PolicyOptions
 from gesscale.policies import policy_named
 from gesscale.ports import ClusterState, Node
+from gesscale.settings.analyze import AnalyzeSettings
 from perfmodel import Reading
 
 
-def policy(*operators, **rules):
-    return policy_named("gesscale-2021", workflow(*operators), PolicyOptions(**rules))
+def policy(*operators, stabilization_window=None, **own):
+    options = AnalyzeSettings(stabilization_window=stabilization_window, gesscale_2021=own)
+    return policy_named("gesscale-2021", workflow(*operators), options)
 
 
 def cluster(*placement, name="op", nodes=("hub", "near", "mid", "far", "edge"), **problems):
@@ -44,6 +45,9 @@ def evidence(*rows):
 
 # MST = 100 n - 0.2 ND, exactly: alpha 100, beta 1, gamma 0.2, on the placements that grow from hub.
 EXACT = evidence((1, 0, 100), (2, 10, 198), (3, 50, 290), (4, 200, 360))
+
+# The same, and five at 300 ms: 500 - 60.
+EXACT_OF_FIVE = evidence((1, 0, 100), (2, 10, 198), (3, 50, 290), (4, 200, 360), (5, 300, 440))
 
 
 def test_overload_adds_the_nearest_node_and_lists_rejections():
@@ -113,6 +117,27 @@ def test_no_scale_down_when_one_fewer_would_not_sustain():
     seen = reading(placement, throughput=110)
     _, plans = decide(policy(), observe(seen), cluster(*placement), EXACT)
     assert (plans["op"].reason, plans["op"].change) == (Reason.FEWER_WOULD_NOT_SUSTAIN, None)
+
+
+@pytest.mark.parametrize(
+    ("each", "threshold_pct", "removed", "kept"),
+    [
+        # 200 rows/s; MST 440 of five, 360 of four, 290 of three, 198 of two. DT of five is (440 - 200) / 440 = 55 %,
+        # of four 44 % (by the low ends 51 and 40 %): too little for another removal.
+        (True, 45, ("edge",), [("far", Reason.WITHIN_TARGET)]),
+        # By the input alone three are enough: 290 >= 200 > 198.
+        (False, 45, ("edge", "far"), [("mid", Reason.FEWER_WOULD_NOT_SUSTAIN)]),
+        # Four have more than 30 %: the input decides.
+        (True, 30, ("edge", "far"), [("mid", Reason.FEWER_WOULD_NOT_SUSTAIN)]),
+    ],
+)
+def test_a_further_removal_needs_headroom_as_printed(each, threshold_pct, removed, kept):
+    placement = ("edge", "far", "hub", "mid", "near")
+    seen = reading(placement, throughput=200)
+    chosen = policy(headroom_for_each_removal=each, headroom_threshold_pct=threshold_pct)
+    _, plans = decide(chosen, observe(seen), cluster(*placement), EXACT_OF_FIVE)
+    assert plans["op"].change == Change(remove=removed)
+    assert [(r.node, r.reason) for r in plans["op"].rejections] == kept
 
 
 def test_no_scale_down_with_a_backlog():

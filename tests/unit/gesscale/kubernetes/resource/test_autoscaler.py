@@ -24,12 +24,12 @@ def test_a_resource_needs_nothing_but_a_name():
 
 def test_its_groups_become_settings():
     monitor = {"period": "30s", "window": "90s", "source": "Prometheus", "prometheusUrl": PROMETHEUS}
-    policy = {"name": "thr-nlaware", "stabilizationWindow": "1h30m", "readingMaxAge": "Never", "cpuLowPct": 20}
+    policy = {"name": "thr-nlaware", "stabilizationWindow": "1h30m", "cpuLowPct": 20}
     spec = read_autoscaler(resource({"monitor": monitor, "policy": policy})).spec
     monitor, analyze = spec.monitor.settings(), spec.policy.settings()
     assert (monitor.period_s, monitor.window_s, monitor.source) == (30.0, 90.0, "prometheus")
     assert (analyze.policy, analyze.stabilization_window_s) == ("thr-nlaware", 5400.0)
-    assert (analyze.reading_max_age_s, analyze.reading_half_life_s, analyze.cpu_low_pct) == (None, 86400.0, 20.0)
+    assert (analyze.cpu_low_pct, analyze.cpu_high_pct) == (20.0, 90.0)
 
 
 RULE = "resource-rule-violated"

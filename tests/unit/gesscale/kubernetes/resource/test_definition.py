@@ -52,13 +52,7 @@ def test_it_is_structural_bounded_and_described(schema):
 
 @pytest.mark.parametrize(
     ("path", "default"),
-    [
-        ("policy.recoveryTarget", "10m"),
-        ("policy.readingMaxAge", "168h"),
-        ("monitor.period", "1m"),
-        ("latencyMap.maxAge", "24h"),
-        ("maxReplicas", 8),
-    ],
+    [("policy.gesscale.slo", "1m"), ("monitor.period", "1m"), ("latencyMap.maxAge", "24h"), ("maxReplicas", 8)],
 )
 def test_defaults_are_those_of_the_settings(path, default):
     member = SPEC

@@ -36,7 +36,6 @@ SPEC = {
     "policy": {
         "name": "rules",
         "seed": 1,
-        "readingMaxAge": "Never",
         "settings": {
             "rules": [
                 {
