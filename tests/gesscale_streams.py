@@ -6,6 +6,7 @@ from edge import NODES, known, observe, operator, reading, workflow
 
 from gesscale.model.decision import Analysis, Plan
 from gesscale.model.observation import Batch, MissingReading, OperatorReading
+from gesscale.monitor.offered import driver_points
 from gesscale.policies import policy_named
 from gesscale.policies.gesscale.settings import GesscaleSettings
 from gesscale.ports import ClusterState, Knowledge, Node
@@ -40,6 +41,7 @@ def stream(
         offered=load,
         backlog=backlog,
         batches=batches,
+        offered_points=tuple(driver_points(batches)),
         warm_batches=batches[-6:],
         trigger_s=TRIGGER_S,
     )

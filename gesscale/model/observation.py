@@ -11,6 +11,7 @@ from gesscale.batch_record import BatchFigures
 from gesscale.common.errors import Problem
 from gesscale.errors import MetricsUnavailableError
 from gesscale.fields import MAX_DURATION_S, MIN_DURATION_S, EpochSeconds
+from gesscale.model.offered import OfferedPoint
 
 #: Largest figure in a file; arithmetic with it does not overflow.
 MAX_FIGURE = 1e18
@@ -77,8 +78,14 @@ def _only_counted(batches: Any) -> Any:
     return () if isinstance(batches, int) else batches
 
 
+def _newest(points: tuple[OfferedPoint, ...]) -> tuple[OfferedPoint, ...]:
+    return points[-1:]
+
+
 #: Batches; in JSON only their number, so they are empty when read from it.
 CountedBatches = Annotated[tuple[Batch, ...], BeforeValidator(_only_counted), PlainSerializer(len, return_type=int)]
+#: Points of a counter, oldest first; in JSON only the newest one.
+OfferedPoints = Annotated[tuple[OfferedPoint, ...], PlainSerializer(_newest, return_type=tuple[OfferedPoint, ...])]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,9 +104,11 @@ class OperatorReading:
     saturated_share: Bounded
     #: Share of the window spent inside batches, 0..1; waiting for the network counts as busy.
     busy_share: Bounded
-    #: IR: growth of the sources' latest offsets over the window; None if the sources do not report it.
+    #: Totals of the newest run of the query, as far back as `batches`; empty if the sources do not report them.
+    offered_points: OfferedPoints = ()
+    #: IR: growth of `offered_points` over the window; None if it is unknown.
     input_rows_per_s: Bounded | None = None
-    #: Rows offered and not yet processed; None if the sources do not report it.
+    #: Rows offered up to the newest total and not yet processed; None if the sources do not report it.
     backlog_rows: Bounded | None = None
     #: Rows written per second over the window; None if unknown.
     output_rows_per_s: Bounded | None = None

@@ -80,7 +80,15 @@ class RecordedWorld:
             return rebuilt
         if isinstance(rebuilt, MissingReading):
             return seen
-        return replace(seen, batches=rebuilt.batches, warm_batches=rebuilt.warm_batches)
+        points = rebuilt.offered_points
+        return replace(
+            seen,
+            batches=rebuilt.batches,
+            warm_batches=rebuilt.warm_batches,
+            offered_points=(*points, *(each for each in seen.offered_points if each.at_s > points[-1].at_s))
+            if points
+            else seen.offered_points,
+        )
 
     def _batches(self, operator: str, live: RecordedDecision | None, now_s: float) -> tuple[Batch, ...]:
         """Return the batches that were visible at that instant.

@@ -10,7 +10,9 @@ from typing import Any
 from gesscale.batch_record import HostWork
 from gesscale.model.evidence import mark_saturated, mark_warm
 from gesscale.model.observation import Batch, MissingReading, NodeReading, OperatorReading
+from gesscale.model.offered import OfferedPoint, offered_rate
 from gesscale.monitor.batch_screen import ScreenedBatches
+from gesscale.monitor.offered import add_idle_point, driver_points
 
 _UNKNOWN_TRIGGER_S = 1.0
 _MIN_DURATION_S = 0.001  # Spark counts milliseconds
@@ -121,7 +123,7 @@ def _reading(
 ) -> OperatorReading:
     newest = batches[-1]
     placement = tuple(sorted(set(newest.nodes)))
-    inside = batches[span.first :]
+    inside, points = batches[span.first :], _offered_points(batches, span)
     began = [batch.ended_at_s - batch.seconds for batch in inside]
     duration_s = max(_MIN_DURATION_S, span.until_s - span.begin_s - _gap_s(inside))
     busy_s = sum([batch.ended_at_s - max(at_s, span.begin_s) for batch, at_s in zip(inside, began, strict=True)])
@@ -134,7 +136,8 @@ def _reading(
         operator=operator,
         at_s=now_s,
         placement=placement,
-        input_rows_per_s=_input_rows_per_s(batches, span),
+        offered_points=points,
+        input_rows_per_s=_input_rows_per_s(points, inside, now_s - window_s),
         throughput_rows_per_s=sum([batch.rows for batch in inside]) / duration_s,
         backlog_rows=newest.backlog_rows,
         saturated_share=sum(is_saturated) / len(inside) if inside else 0.0,
@@ -158,28 +161,22 @@ def _output_rows_per_s(inside: Sequence[Batch], newest: Batch, duration_s: float
     return sum(known) / duration_s if len(known) == len(inside) and newest.output_rows is not None else None
 
 
-def _input_rows_per_s(batches: Sequence[Batch], span: _Span) -> float | None:
-    """Return the growth of the offered rows divided by the time between the two totals.
+def _offered_points(batches: Sequence[Batch], span: _Span) -> tuple[OfferedPoint, ...]:
+    """Return the totals of the batches, and what is known from idling over the begin of the window and since it."""
+    points = driver_points(batches)
+    if span.resumes_after_idling:
+        add_idle_point(points, span.begin_s)
+    if span.is_idle:
+        add_idle_point(points, span.until_s)
+    return tuple(points)
 
-    Spark requests the latest offset of a source while it plans a batch, so a total belongs to the start of the batch
-    (measured on 4.3: 2 to 4 ms after it). Batches of unequal length therefore do not distort the rate.
-    """
-    if span.first == len(batches):
+
+def _input_rows_per_s(points: Sequence[OfferedPoint], inside: Sequence[Batch], window_began_s: float) -> float | None:
+    if not inside:
         return 0.0  # idle: no source offered a row in the whole window
-    with_total = (index for index in range(len(batches) - 1, -1, -1) if batches[index].offered_rows_total is not None)
-    index = next(with_total, -1)
-    if index < span.first:
+    if not points or points[-1].at_s < _started_s(inside[0]):
         return None
-    last = base = batches[index]
-    for earlier in with_total:
-        if index < span.first or base.restarted_since(batches[earlier]):
-            break
-        index, base = earlier, batches[earlier]
-    from_s = _started_s(base)
-    if span.resumes_after_idling and index < span.first:
-        from_s = max(from_s, span.begin_s)
-    to_s = span.until_s if span.is_idle else _started_s(last)
-    return (_offered(last) - _offered(base)) / (to_s - from_s) if to_s > from_s else None
+    return offered_rate(points, window_began_s)
 
 
 def _gap_s(inside: Sequence[Batch]) -> float:
@@ -203,10 +200,6 @@ def _started_s(batch: Batch) -> float:
 
 def _trigger_s(batch: Batch) -> float:
     return batch.trigger_s or _UNKNOWN_TRIGGER_S
-
-
-def _offered(batch: Batch) -> float:
-    return batch.offered_rows_total or 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from thoroughness import examples
 from gesscale.model.decision import Change, Verdict
 from gesscale.model.observation import Batch, MissingReading, NodeReading, OperatorReading, WorkflowObservation
 from gesscale.model.order import Order
+from gesscale.monitor.offered import driver_points
 from gesscale.options import PolicyOptions
 from gesscale.policies import policy_names
 from gesscale.policies.registry import find_policy_info
@@ -93,6 +94,7 @@ def read(name, view, at_s, placement):
         else {node: NodeReading(throughput_rows_per_s=processed / len(placement), cpu_share=cpu) for node in placement},
         warm_batches=spaced if processed else (),
         batches=spaced,
+        offered_points=tuple(driver_points(spaced)),
         trigger_s=2.0,
     )
 

@@ -29,7 +29,6 @@ from gesscale.policies.gesscale.analysis.best_placements import Placements, plac
 from gesscale.policies.gesscale.analysis.capacity import predicted_mst, warm_samples
 from gesscale.policies.gesscale.analysis.changes import buckets_ahead, change_cost
 from gesscale.policies.gesscale.analysis.costs import estimate_costs
-from gesscale.policies.gesscale.analysis.demand import offered_points
 from gesscale.policies.gesscale.analysis.limits import (
     blocking_reason,
     change_reason,
@@ -170,7 +169,7 @@ class GesscalePolicy:
                         knowledge.latencies.map,
                     )
                 ),
-                "load": memo.load.updated(offered_points(reading), bucket_s),
+                "load": memo.load.updated(reading.offered_points, bucket_s),
                 "speeds": speeds,
             }
         )

@@ -103,7 +103,7 @@ def _with_workload(
     memo: DaedalusMemo, reading: OperatorReading, at_s: float, settings: DaedalusSettings
 ) -> DaedalusMemo:
     """Add the offered and processed rows, evaluate the last forecast, and make the next one."""
-    history = extend_history(memo.history, reading.batches)
+    history = extend_history(memo.history, reading.offered_points)
     if reading.input_rows_per_s == 0:
         history = with_idle_time(history, at_s)
     if history is None:

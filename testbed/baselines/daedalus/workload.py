@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gesscale.model.observation import Batch
+from gesscale.model.offered import OfferedPoint
 from testbed.baselines.daedalus.settings import DaedalusSettings
 
 _ROUNDING = 1e-6
@@ -36,25 +36,25 @@ class History:
 
     #: End of the newest bin, seconds since the epoch.
     until_s: float
-    #: Rows offered until then, as counted by the batches.
+    #: Rows offered until then, by the counter of the sources.
     offered_rows: float
     #: Rate of each bin, oldest first, with five digits.
     rows_per_s: tuple[float, ...]
 
 
-def extend_history(history: History | None, batches: Sequence[Batch]) -> History | None:
-    """Add the rows of newer batches to the history.
+def extend_history(history: History | None, counted: Sequence[OfferedPoint]) -> History | None:
+    """Add the rows of newer points to the history.
 
     Parameters
     ----------
     history
         The history so far; None at the beginning.
     """
-    points = _offered(batches)
+    points = list(counted)
     if history is not None:
-        points = [point for point in points if point[0] > history.until_s]
-        if points and points[0][1] >= history.offered_rows:
-            points.insert(0, (history.until_s, history.offered_rows))
+        points = [point for point in points if point.at_s > history.until_s]
+        if points and points[0].rows >= history.offered_rows:
+            points.insert(0, OfferedPoint(history.until_s, history.offered_rows))
     if not points:
         return history
     times, totals = zip(*points, strict=True)
@@ -89,20 +89,6 @@ def with_idle_time(history: History | None, at_s: float) -> History | None:
 def round_figure(figure: float) -> float:
     """Round a figure to five digits."""
     return float(f"{figure:.5g}")
-
-
-def _offered(batches: Sequence[Batch]) -> list[tuple[float, float]]:
-    """Return the start of each batch and the rows offered by then, since the last restart of the counter."""
-    points: list[tuple[float, float]] = []
-    for batch in reversed(batches):
-        total = batch.offered_rows_total
-        if total is None or not math.isfinite(total):
-            continue
-        point = (batch.ended_at_s - batch.seconds, total)
-        if points and not (point[0] < points[-1][0] and point[1] <= points[-1][1]):
-            break
-        points.append(point)
-    return points[::-1]
 
 
 def _before(history: History | None, first: int, next_rate: float) -> tuple[float, ...]:

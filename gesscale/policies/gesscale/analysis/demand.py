@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from gesscale.model.observation import Batch, OperatorReading
+from gesscale.model.offered import OfferedPoint, offered_rate
 
 Array = NDArray[np.float64]
 
@@ -26,7 +26,7 @@ _FINE_BUCKETS, _FINE_STEPS = 2.0, 12
 
 _FADE = 0.98
 _PRIOR_SLOPES = np.array([0.9, 0.2])
-#: Prior: nearly all of the excess of the newest batch over its bucket, and a fifth of the last growth, continue.
+#: Prior: nearly all of the excess of the newest rate over its bucket, and a fifth of the last growth, continue.
 _PRIOR_WEIGHTS = np.array([0.2, 0.5])
 _SLOPE_RANGES = ([-0.5, -1.0], [1.5, 1.5])
 _PRIOR_SPREAD_SHARE = 0.10
@@ -36,22 +36,13 @@ _PRIOR_SPREAD_BUCKETS = 6.0
 _LARGEST_ERROR_SHARE = 0.5
 
 
-class OfferedPoint(NamedTuple):
-    """Cumulative rows that the sources had offered at an instant."""
-
-    #: Seconds since the epoch.
-    at_s: float
-    #: Rows since the start of the counter.
-    rows: float
-
-
 class Forecast(NamedTuple):
     """Forecast of the next bucket."""
 
     #: Expected mean rate and its standard deviation, rows/s (rate, spread).
     rate: float
     spread: float
-    #: Rate between the two newest batches, rows/s.
+    #: Newest rate, rows/s.
     newest: float
     #: Part of `rate` that continues the last growth, rows/s per bucket.
     growth: float
@@ -65,7 +56,7 @@ class _Pending(NamedTuple):
     #: Mean rate of the last bucket, and the forecast, rows/s (level, expected).
     level: float
     expected: float
-    #: Features: excess of the newest batch over its bucket, and the last growth, rows/s (beyond, growth).
+    #: Features: excess of the newest rate over its bucket, and the last growth, rows/s (beyond, growth).
     beyond: float
     growth: float
     #: Share of a bucket between this forecast and the one before it.
@@ -81,11 +72,11 @@ class LoadHistory(BaseModel):
     points: tuple[OfferedPoint, ...] = ()
     #: Counter of the sources at the newest point; it may restart.
     counted_rows: float = 0.0
-    #: Rate between the two newest batches, rows/s.
+    #: Rate over the newest step of a bucket (`_FINE_STEPS`), or between the two newest points; rows/s.
     newest: float = 0.0
     #: Forecasts whose buckets have not passed.
     pending: tuple[_Pending, ...] = ()
-    #: Sums of the regression of the next growth on the excess of the newest batch and on the last growth (gram,
+    #: Sums of the regression of the next growth on the excess of the newest rate and on the last growth (gram,
     #: moments).
     gram: tuple[float, float, float] = (0.0, 0.0, 0.0)
     moments: tuple[float, float] = (0.0, 0.0)
@@ -102,7 +93,7 @@ class LoadHistory(BaseModel):
             update={
                 "points": _thinned((*self.points, *self._continued(counted)), bucket_s),
                 "counted_rows": counted[-1].rows,
-                "newest": _rate(*counted[-2:]),
+                "newest": offered_rate(counted, counted[-1].at_s - bucket_s / _FINE_STEPS) or 0.0,
             }
         )
         scored = grown._scored(bucket_s)
@@ -168,10 +159,12 @@ class LoadHistory(BaseModel):
         if not self.points:
             return [OfferedPoint(each.at_s, each.rows - counted[0].rows) for each in counted]
         last = self.points[-1]
-        before = [each for each in counted if each.at_s <= last.at_s]
         fresh = [each for each in counted if each.at_s > last.at_s]
-        known = before[-1].rows if before else self.counted_rows
-        known = min(known, fresh[0].rows)  # fewer: the counter restarted after the last point
+        before = counted[: len(counted) - len(fresh)]
+        least = before[-1].rows if before else 0.0
+        known = self.counted_rows
+        if not least <= known <= fresh[0].rows:  # the counter restarted
+            known = least if before else fresh[0].rows
         return [OfferedPoint(each.at_s, round(last.rows + each.rows - known, 1)) for each in fresh]
 
     def _scored(self, bucket_s: float) -> "LoadHistory":
@@ -235,10 +228,6 @@ def _rates(points: _PointsKey, bucket_s: float) -> Array:
     return found
 
 
-def _rate(before: OfferedPoint, after: OfferedPoint) -> float:
-    return (after.rows - before.rows) / (after.at_s - before.at_s)
-
-
 def _thinned(points: Sequence[OfferedPoint], bucket_s: float) -> tuple[OfferedPoint, ...]:
     """Drop points that are not needed: keep one per old bucket, and more of the last buckets."""
     newest_s = points[-1].at_s
@@ -252,23 +241,3 @@ def _thinned(points: Sequence[OfferedPoint], bucket_s: float) -> tuple[OfferedPo
         kept.append(points[-1])
     oldest_s = newest_s - (BUCKETS_KEPT + 1) * bucket_s
     return tuple(each for each in kept if each.at_s >= oldest_s)
-
-
-def offered_points(reading: OperatorReading) -> Sequence[OfferedPoint]:
-    """Return the cumulative offered rows of the newest run of the query.
-
-    Spark asks its sources while it plans a batch, so the counter belongs to the start of the batch. An idle query runs
-    no batches: its sources have had no new rows until now.
-    """
-    points: list[OfferedPoint] = []
-    before: Batch | None = None
-    for batch in reading.batches:
-        if before is not None and batch.restarted_since(before):
-            points.clear()
-        at_s, before, rows = batch.ended_at_s - batch.seconds, batch, batch.offered_rows_total
-        if rows is not None and 0 <= rows < math.inf and (not points or at_s > points[-1].at_s):
-            points.append(OfferedPoint(at_s, rows))
-    idles = reading.input_rows_per_s == 0 and reading.throughput_rows_per_s == 0
-    if idles and points and reading.at_s > points[-1].at_s:
-        points.append(OfferedPoint(reading.at_s, points[-1].rows))
-    return points

@@ -12,6 +12,7 @@ from gesscale.errors import SettingsError
 from gesscale.model.decision import Reason, Verdict
 from gesscale.model.observation import Batch, NodeReading
 from gesscale.model.order import Order
+from gesscale.monitor.offered import driver_points
 from gesscale.policies import policy_named, registry
 from gesscale.settings.analyze import AnalyzeSettings
 from testbed.baselines.daedalus.policy import DaedalusMemo
@@ -48,6 +49,7 @@ def seen(replicas, rate, *, at_s, cpu=0.5, processed=None, backlog=0.0, since_s=
     made = replace(
         reading(placement, throughput=done, offered=rate, at_s=at_s, backlog=backlog),
         batches=knowing,
+        offered_points=tuple(driver_points(knowing)),
         by_node={node: NodeReading(throughput_rows_per_s=done / replicas, cpu_share=cpu) for node in placement},
         trigger_s=10.0,
     )

@@ -9,6 +9,7 @@ from gesscale_streams import decide, stream
 
 from gesscale.model.decision import Reason, Verdict
 from gesscale.model.order import Order
+from gesscale.monitor.offered import driver_points
 from gesscale.policies.gesscale import details
 from gesscale.policies.gesscale.memo import GesscaleMemo
 from gesscale.ports import ClusterState, Node
@@ -94,7 +95,13 @@ def test_a_clock_that_jumps_removes_no_replica(jump_s: float) -> None:
         replace(each, ended_at_s=each.ended_at_s + 540 + jump_s, offered_rows_total=each.offered_rows_total + 150 * 540)
         for each in seen.batches[:4]
     )
-    later = replace(seen, at_s=jumped[-1].ended_at_s, batches=jumped, warm_batches=jumped)
+    later = replace(
+        seen,
+        at_s=jumped[-1].ended_at_s,
+        batches=jumped,
+        warm_batches=jumped,
+        offered_points=tuple(driver_points(jumped)),
+    )
     analysis, plan = decide(later, knowledge=known(memos={"op": first.memo}))
     assert len(plan.placement) >= 2
     memo = GesscaleMemo.model_validate_json(analysis.memo)

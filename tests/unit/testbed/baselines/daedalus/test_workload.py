@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gesscale.model.observation import Batch
+from gesscale.monitor.offered import driver_points
 from testbed.baselines.daedalus.workload import History, extend_history, with_idle_time
 
 STEP_S = 30.0
@@ -31,7 +32,7 @@ def steady(from_s, until_s, rate, *, start=0.0):
 
 
 def extend(history, batches):
-    return extend_history(history, batches)
+    return extend_history(history, driver_points(batches))
 
 
 def test_whole_bins_between_the_batches_are_known():

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gesscale.policies.gesscale.analysis.demand import BUCKETS_KEPT, Forecast, LoadHistory, OfferedPoint
+from gesscale.model.offered import OfferedPoint
+from gesscale.policies.gesscale.analysis.demand import BUCKETS_KEPT, Forecast, LoadHistory
 from gesscale.policies.gesscale.analysis.scenarios import JUMP_CHANCE, WALKS, scenarios
 
 
@@ -51,6 +52,38 @@ def test_the_history_is_bounded_and_periods_that_were_missed_are_filled() -> Non
     # Nothing for five minutes, in which 30,000 rows came: eight buckets of 100 rows/s.
     later = history.updated([OfferedPoint(470.0, 47000.0), OfferedPoint(480.0, 48000.0)], 60.0)
     assert later.rates(60.0) == pytest.approx([100.0] * 8)
+
+
+def test_rows_that_a_broker_reported_are_not_counted_again() -> None:
+    # 100 rows/s. The broker's total of 65 s is newer than the driver's of 60 s, and is gone in the next step.
+    points = [OfferedPoint(10.0 * index, 1000.0 * index) for index in range(7)]
+    history = LoadHistory().updated([*points, OfferedPoint(65.0, 6500.0)], 60.0)
+    later = history.updated([*points, OfferedPoint(80.0, 8000.0)], 60.0)
+    assert later.points[-1].rows == pytest.approx(8000.0)
+
+
+def test_a_counter_that_restarts_loses_no_row_of_the_new_run() -> None:
+    history = LoadHistory().updated([OfferedPoint(0.0, 9000.0), OfferedPoint(60.0, 15_000.0)], 60.0)
+    # The new run begins at 70 s; 600 rows by 76 s.
+    later = history.updated([OfferedPoint(70.0, 0.0), OfferedPoint(76.0, 600.0)], 60.0)
+    assert [point.rows for point in later.points] == [0.0, 6000.0, 6000.0, 6600.0]
+
+
+def test_a_day_without_load_and_a_jump() -> None:
+    history, total = LoadHistory(), 0.0
+    for minute in range(1, 24 * 60 + 1):
+        history = history.updated([OfferedPoint(0.0, 0.0), OfferedPoint(60.0 * minute, 0.0)], 60.0)
+    assert history.forecast(60.0)[:1] == (0.0,)
+    points = [OfferedPoint(60.0 * 24 * 60, 0.0)]
+    for second in range(10, 130, 10):
+        total += 5000.0
+        points.append(OfferedPoint(60.0 * 24 * 60 + second, total))
+    history = history.updated(points, 60.0)
+    assert history.rates(60.0)[-2:] == pytest.approx([500.0, 500.0])
+    # No growth from one bucket to the next, and the newest rate is that of the bucket.
+    assert history.forecast(60.0).rate == pytest.approx(500.0)
+    played = scenarios(history.rates(60.0), history.forecast(60.0), np.arange(1.0, 13.0), 100.0)
+    assert np.isfinite(played.rates).all()
 
 
 @given(rates=st.lists(st.floats(0, 1e6), min_size=1, max_size=40), replica=st.floats(1e-3, 1e6))
