@@ -1,4 +1,4 @@
-"""Formats durations, names and exceptions for messages."""
+"""Formats durations, figures, names and exceptions for messages."""
 
 from collections.abc import Iterable
 
@@ -21,6 +21,17 @@ def format_duration(seconds: float) -> str:
         if seconds >= 2 * size_s:
             return f"{seconds / size_s:.0f} {unit}"
     return f"{seconds:.0f} s"
+
+
+def format_figure(value: float) -> str:
+    """Format a figure: four digits if small, a whole number if large.
+
+    Examples
+    --------
+    >>> format_figure(0.00496), format_figure(12345.6)
+    ('0.00496', '12346')
+    """
+    return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
 
 
 def key_path(keys: Iterable[object]) -> str:

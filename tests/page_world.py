@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from edge import NODES, known, latencies, operator, workflow
+from model_summaries import both_laws
 from recorded_steps import T0_S, decided
 
 from gesscale.common.http_server import PageServer
@@ -80,7 +81,7 @@ def growing(at_s: float, *, detail: str = DETAIL) -> Decision:
     )
     return replace(
         decision,
-        analysis=replace(decision.analysis, reading=reading),
+        analysis=replace(decision.analysis, reading=reading, model=both_laws()),
         plan=replace(decision.plan, costs=costs, rejections=lost, nd_max_ms=50.0),
     )
 

@@ -7,13 +7,14 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
 
+from model_summaries import both_laws
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from recorded_steps import decided
 
 from gesscale.batch_record import BatchRecord, HostWork
 from gesscale.common.metrics_text import exposition
-from gesscale.model.decision import MapStatus
+from gesscale.model.decision import MapStatus, Reason
 from gesscale.service.metrics import ApiFigures, OperatorFigures, ScalerMetrics, StepFigures
 from gesscale.spark.metrics import operator_metrics
 from gesscale.spark.records import ExecutorSnapshot, QueryHistory, QuerySettings
@@ -57,7 +58,11 @@ def _row(metric: Metric) -> str:
 
 
 def _scaler() -> Iterable[Metric]:
-    figures = {each.name: 1 for each in fields(OperatorFigures)} | {"mst": Estimate(low=1, mid=1, high=1)}
+    figures = {each.name: 1 for each in fields(OperatorFigures)} | {
+        "mst": Estimate(low=1, mid=1, high=1),
+        "model": both_laws(),
+        "growth_blocked_by": Reason.DELAY_EATS_GAIN,
+    }
     api = ApiFigures(requests={("get", "nodes", "200"): 1}, stale_s={"nodes": 0.0}, missing_rights=0)
     metrics = ScalerMetrics("1", lambda: api)
     metrics.lead(True)

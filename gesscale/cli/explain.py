@@ -179,19 +179,11 @@ def _when(record: Mapping[str, Any]) -> str:
 
 
 def _model(model: Mapping[str, Any] | None) -> str:
-    if model is None:
-        return ""
-    state = "fitted" if model["fitted"] else "not fitted yet"
-    return "\n".join((f"{model['law']} in use, {state}", *map(_law, model["laws"]), *model["warnings"]))
+    from gesscale.model.document import codec
+    from gesscale.model.model_text import model_lines
+    from perfmodel import ModelSummary
 
-
-def _law(law: Mapping[str, Any]) -> str:
-    parameters = ", ".join(
-        f"{each['name']} {with_unit(each['value'], each['unit'])}{'' if each['identified'] else ' (default)'}"
-        for each in law["parameters"]
-    )
-    error = with_unit(law["held_out_error_pct"], "%") or "unknown"
-    return f"{law['law']}: {parameters or 'no evidence'}; readings: {law['readings']}, held-out error {error}"
+    return "\n".join(model_lines(codec(ModelSummary).validate_python(model))) if model else ""
 
 
 def _share(value: float | None) -> str:

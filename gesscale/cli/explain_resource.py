@@ -10,6 +10,8 @@ from gesscale.cli.output import format_estimate, format_placement, join_nonempty
 from gesscale.errors import InputError
 from gesscale.kubernetes.resource.order import OrderStatus, order_of, past_orders
 from gesscale.kubernetes.resource.parts import format_instant
+from gesscale.kubernetes.resource.status import ModelStatus
+from gesscale.model.model_text import model_lines
 
 #: Forwards the page of the leading controller to this machine.
 _PORT_FORWARD = (
@@ -105,10 +107,7 @@ def _rows(status: Mapping[str, Any], decision: Mapping[str, Any]) -> Iterable[tu
 def _model(model: Mapping[str, Any] | None) -> str:
     if not model:
         return ""
-    values = {name: model.get(name) for name in ("alpha", "beta", "gamma")} | (model.get("parameters") or {})
-    parameters = ", ".join(f"{name} {with_unit(value, '')}" for name, value in values.items() if value is not None)
-    state = "calibrated" if model["calibrated"] else "not calibrated"
-    return f"{model['law']}: {parameters}; readings: {model['readings']}, {state}"
+    return "\n".join(model_lines(ModelStatus.model_validate(model).summary()))
 
 
 def _latency_map(status: Mapping[str, Any]) -> str:

@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gesscale.common.errors import Problem
+from gesscale.formatting import format_figure
 
 console = Console(soft_wrap=True)
 #: For notes to a person; silent with --quiet.
@@ -143,11 +144,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
 def _cell(value: object) -> str:
     if value is None:
         return "–"
-    return _figure(value) if isinstance(value, float) else escape(str(value))
-
-
-def _figure(value: float) -> str:
-    return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
+    return format_figure(value) if isinstance(value, float) else escape(str(value))
 
 
 def rate(rows_per_s: float | None) -> str:
@@ -159,7 +156,7 @@ def with_unit(value: float | None, unit: str) -> str:
     """Format a figure with its unit: four digits if small, whole units if large; empty for None."""
     if value is None:
         return ""
-    return f"{_figure(value)} {unit}".rstrip()
+    return f"{format_figure(value)} {unit}".rstrip()
 
 
 def format_estimate(estimate: Mapping[str, Any] | None) -> str:

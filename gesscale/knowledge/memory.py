@@ -14,7 +14,7 @@ from gesscale.ports import Knowledge
 from perfmodel import Reading
 
 #: Relative change of a parameter that makes a new version of a model; smaller changes are noise.
-PARAMETER_TOLERANCE = 0.01
+PARAMETER_TOLERANCE = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,13 +62,17 @@ def is_new_version(previous: Mapping[str, Any] | None, model: Mapping[str, Any])
     return before.keys() != after.keys() or any(_moved(before[key], after[key]) for key in after)
 
 
-def _parameters(model: Mapping[str, Any]) -> dict[tuple[str, str], float | None]:
-    return {(law["law"], each["name"]): each["value"] for law in model["laws"] for each in law["parameters"]}
+def _parameters(model: Mapping[str, Any]) -> dict[tuple[str, str], float]:
+    """Return the parameters that the evidence identifies, by law and name."""
+    return {
+        (law["law"], each["name"]): each["value"]
+        for law in model["laws"]
+        for each in law["parameters"]
+        if each["identified"]
+    }
 
 
-def _moved(before: float | None, after: float | None) -> bool:
-    if before is None or after is None:
-        return before is not after
+def _moved(before: float, after: float) -> bool:
     return abs(after - before) > PARAMETER_TOLERANCE * max(abs(before), abs(after))
 
 

@@ -62,6 +62,17 @@ class Reason(StrEnum):
     NOT_SELECTED = "NotSelected"
 
 
+#: Reasons that block a desired change.
+LIMITS = {
+    Reason.AT_MAX_REPLICAS,
+    Reason.AT_MIN_REPLICAS,
+    Reason.NO_CANDIDATE_NODE,
+    Reason.DELAY_EATS_GAIN,
+    Reason.LATENCY_MAP_MISSING,
+    Reason.LATENCY_MAP_STALE,
+    Reason.DELAY_UNKNOWN,
+}
+
 #: Reason of a plan that is advice only, in any mode.
 FIXED_SLOTS = "the query runs in Real-Time Mode: its tasks hold their slots until a long batch ends"
 
@@ -296,6 +307,12 @@ class Decision:
     def acted(self) -> bool:
         """Whether replicas were started or removed."""
         return bool(self.outcome.added or self.outcome.removed)
+
+    @property
+    def blocked_by(self) -> Reason | None:
+        """Reason, one of `LIMITS`, that blocks a desired change; None if nothing is desired or blocked."""
+        desired = self.analysis.verdict in {Verdict.MORE, Verdict.FEWER}
+        return self.plan.reason if desired and self.plan.change is None and self.plan.reason in LIMITS else None
 
     @computed_field  # type: ignore[prop-decorator]
     @property

@@ -17,10 +17,10 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from gesscale.model.decision import Decision, MapStatus
+from gesscale.model.decision import Decision, MapStatus, Reason, Verdict
 from gesscale.model.workflow import Operator, Workflow
 from gesscale.ports import Knowledge
-from perfmodel import Estimate
+from perfmodel import Estimate, ModelSummary
 
 
 def _gauge(name: str, text: str) -> Any:
@@ -32,7 +32,8 @@ class OperatorFigures:
     """Figures of an operator; None if unknown.
 
     Current replicas are live; desired replicas are ordered or advised. The MST is predicted for the present placement,
-    rows/s. The other figures are gauges with a help text.
+    rows/s. Growth is blocked if more replicas are desired and none can be added. The other figures are gauges with a
+    help text.
     """
 
     min_replicas: int
@@ -40,6 +41,8 @@ class OperatorFigures:
     current_replicas: int | None = None
     desired_replicas: int | None = None
     mst: Estimate | None = None
+    model: ModelSummary | None = None
+    growth_blocked_by: Reason | None = None
     input_rows_per_s: float | None = _gauge("input_rows_per_second", "Rows offered per second (IR).")
     throughput_rows_per_s: float | None = _gauge("throughput_rows_per_second", "Rows processed per second (CT).")
     backlog_rows: float | None = _gauge("backlog_rows", "Rows offered and not yet processed.")
@@ -50,9 +53,6 @@ class OperatorFigures:
         "saturated_ratio", "Share of the window's batches in which it was saturated."
     )
     order_pending_s: float | None = _gauge("order_pending_seconds", "Age of the order that has not settled.")
-    model_error_share: float | None = _gauge(
-        "model_error_ratio", "Mean error of the law in use for placements that it was not fitted to."
-    )
 
 
 def figures_of(
@@ -79,7 +79,8 @@ def figures_of(
         nd_max_s=None if analysis.nd_max_ms is None else analysis.nd_max_ms / 1000,
         saturated_share=reading.saturated_share if reading else None,
         order_pending_s=None if pending is None else max(0.0, now_s - pending.at_s),
-        model_error_share=_model_error_share(decision),
+        model=analysis.model,
+        growth_blocked_by=decision.blocked_by if analysis.verdict is Verdict.MORE else None,
     )
 
 
@@ -87,11 +88,6 @@ def desired_placement(decision: Decision, known: Knowledge) -> tuple[str, ...]:
     """Return the pending order's placement, or else the planned one; empty if unknown."""
     pending = known.pending(decision.operator)
     return decision.plan.placement if pending is None else pending.placement
-
-
-def _model_error_share(decision: Decision) -> float | None:
-    model = decision.analysis.model
-    return None if model is None or model.held_out_error_pct is None else model.held_out_error_pct / 100
 
 
 PREFIX = "gesscale_"
@@ -271,6 +267,37 @@ def _operator_gauges(newest: Mapping[tuple[str, str], StepFigures]) -> Iterator[
         (*labels, kind): getattr(each, f"{kind}_replicas") for labels, each in by_operator.items() for kind in _KINDS
     }
     yield _gauges("replicas", "Replicas, and their limits.", (*_OPERATOR, "kind"), replicas)
+    blocked = {
+        (*labels, each.growth_blocked_by.value): 1 for labels, each in by_operator.items() if each.growth_blocked_by
+    }
+    text = (
+        "1 for the reason why a replica that the load needs cannot be added; absent if none is needed or one is added."
+    )
+    yield _gauges("growth_blocked", text, (*_OPERATOR, "reason"), blocked)
+    models = {labels: each.model for labels, each in by_operator.items() if each.model is not None}
+    yield from _model_gauges(models)
+
+
+def _model_gauges(models: Mapping[tuple[str, str, str], ModelSummary]) -> Iterator[Metric]:
+    laws = {(*labels, law.law): law for labels, model in models.items() for law in model.laws}
+    values = {
+        (*labels, each.name, each.unit, bound): value
+        for labels, law in laws.items()
+        for each in law.parameters
+        for bound, value in (("low", each.low), ("mid", each.value), ("high", each.high))
+    }
+    fitted = {labels: int(model.fitted) for labels, model in models.items()}
+    in_use = {(*labels, law.law): int(law.law == model.law) for labels, model in models.items() for law in model.laws}
+    errors = {
+        labels: None if law.held_out_error_pct is None else law.held_out_error_pct / 100 for labels, law in laws.items()
+    }
+    of_law = (*_OPERATOR, "law")
+    yield _gauges("model_fitted", "1 if the law in use predicts held-out placements well, else 0.", _OPERATOR, fitted)
+    yield _gauges("model_law_in_use", "1 for the law that decides, 0 for the other.", of_law, in_use)
+    text = "Mean error of a law for placements that it was not fitted to."
+    yield _gauges("model_held_out_error_ratio", text, of_law, errors)
+    text = "Parameter of a law in its unit, with the ends of its 90 % interval."
+    yield _gauges("model_parameter", text, (*of_law, "parameter", "unit", "bound"), values)
 
 
 def _api_families(figures: ApiFigures) -> Iterator[Metric]:

@@ -169,9 +169,9 @@ def test_newest_means_remembered_last_even_when_the_clock_stepped_back(history: 
 @pytest.mark.parametrize(
     ("second", "versions"),
     [
-        # 1 % of max(2000, 2010) is 20.1 and the step only 10; 2030 moves by 30.
-        pytest.param(eq1_summary(alpha=2010), 1, id="noise is no version"),
-        pytest.param(eq1_summary(alpha=2030), 2, id="a moved parameter"),
+        # 5 % of max(2000, 2090) is 104.5 and the step only 90; 2120 moves by 120, more than 106.
+        pytest.param(eq1_summary(alpha=2090), 1, id="noise is no version"),
+        pytest.param(eq1_summary(alpha=2120), 2, id="a moved parameter"),
         pytest.param(eq1_summary(alpha=2000, law="batch-time"), 2, id="another law"),
         pytest.param(eq1_summary(alpha=2000, fitted=False), 2, id="not fitted any more"),
         pytest.param(eq1_summary(alpha=2000, readings=9), 1, id="only more readings"),

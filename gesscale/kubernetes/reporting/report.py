@@ -9,11 +9,12 @@ from typing import Any
 from gesscale.formatting import format_duration
 from gesscale.kubernetes.api.events import EventDraft, EventType, Incident
 from gesscale.kubernetes.reporting.status import ObservedStep, fault_status, new_status, settled_order
-from gesscale.kubernetes.resource.conditions import FAILURES, LIMITS, METRICS_UNAVAILABLE
+from gesscale.kubernetes.resource.conditions import FAILURES, METRICS_UNAVAILABLE
 from gesscale.kubernetes.resource.order import OrderStatus
 from gesscale.kubernetes.resource.parts import parse_instant_s
 from gesscale.kubernetes.resource.translate import ResourceFault
-from gesscale.model.decision import Decision, OutcomeStatus, Reason, Verdict
+from gesscale.model.decision import LIMITS, Decision, OutcomeStatus, Reason, Verdict
+from gesscale.model.model_text import fit_sentence, law_line
 from gesscale.wire import group_of
 
 REFRESH_S = 60.0
@@ -35,7 +36,7 @@ class ChangeWeight(IntEnum):
 
 _UNIMPORTANT = frozenset({("lastDecision", "at"), ("latencyMap", "ageSeconds")})
 _FIGURES = frozenset(
-    {"load", "mst", "ndMaxMs", "parameters", "alpha", "beta", "gamma", "readings", "candidates", "count"}
+    {"load", "mst", "ndMaxMs", "parameters", "heldOutErrorPercent", "placements", "readings", "candidates", "count"}
 )
 _READINGS, _MEMO = ("memory", "readings"), ("memory", "memo")
 
@@ -188,7 +189,7 @@ def events_of(
         *(() if settled is None else (_end(settled, new),)),
         *(() if repeated else _change(before, old, new, decision)),
         *_blocked_change(before, decision),
-        *_model(group_of(old, "model"), group_of(new, "model")),
+        *_model(group_of(old, "model"), decision),
     )
 
 
@@ -288,24 +289,16 @@ def _blocked_change(before: Mapping[str, Any], decision: Decision) -> Iterator[E
             yield EventDraft(EventType.WARNING, Incident.SCALING_VETOED, *message_and_key)
 
 
-def _model(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[EventDraft]:
-    if not new.get("calibrated") or not _refitted(old, new):
+def _model(old: Mapping[str, Any], decision: Decision) -> Iterator[EventDraft]:
+    """Yield the event of a model that is fitted now, is no longer, or decides by another law."""
+    model = decision.analysis.model
+    if model is None or (not model.fitted and not old.get("fitted")):
         return
-    parameters = ", ".join(f"{name} {value:g}" for name, value in _parameters(new).items())
-    message = f"law {new['law']}: {parameters}, from {new['readings']} readings"
-    yield EventDraft(EventType.NORMAL, Incident.MODEL_REFITTED, message, str(new["law"]))
-
-
-def _refitted(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    if not old.get("calibrated") or old.get("law") != new["law"]:
-        return True
-    was, now = _parameters(old), _parameters(new)
-    return was.keys() != now.keys() or any(has_moved(was[name], now[name]) for name in now)
-
-
-def _parameters(model: Mapping[str, Any]) -> dict[str, float]:
-    named = {name: model[name] for name in ("alpha", "beta", "gamma") if name in model}
-    return named | dict(model.get("parameters") or {})
+    if not model.fitted:
+        yield EventDraft(EventType.WARNING, Incident.MODEL_NOT_FITTED, fit_sentence(model), "")
+    elif not old.get("fitted") or old.get("law") != model.law:
+        message = "; ".join((fit_sentence(model), law_line(model.in_use)))
+        yield EventDraft(EventType.NORMAL, Incident.MODEL_FITTED, message, model.law)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

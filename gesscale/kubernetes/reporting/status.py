@@ -29,7 +29,7 @@ from gesscale.plan.node_ranking import usable_nodes
 from gesscale.ports import ClusterState, Knowledge
 from gesscale.service.metrics import desired_placement
 from gesscale.wire import group_of
-from perfmodel import Estimate, ModelSummary
+from perfmodel import Estimate
 
 _LASTING = ("order", "memory", "model")
 _FINDING_CHARS = 256
@@ -71,7 +71,7 @@ def new_status(old: Mapping[str, Any], step: ObservedStep, now_s: float) -> dict
         mst=_estimate(analysis.mst),
         load=None if analysis.reading is None else LoadStatus.model_validate(analysis.reading, from_attributes=True),
         nd_max_ms=analysis.nd_max_ms,
-        model=_model(analysis.model),
+        model=None if analysis.model is None else ModelStatus.model_validate(analysis.model, from_attributes=True),
         latency_map=_latency_map(decision.latency_map),
         last_decision=_decision(decision),
         recommendation=_recommendation(decision, desired),
@@ -140,21 +140,6 @@ def _estimate(estimate: Estimate | None) -> EstimateStatus | None:
     if estimate is None or not math.isfinite(estimate.high):
         return None
     return EstimateStatus.model_validate(estimate, from_attributes=True)
-
-
-def _model(model: ModelSummary | None) -> ModelStatus | None:
-    if model is None:
-        return None
-    parameters = {each.name: each.value for each in model.in_use.parameters}
-    return ModelStatus(
-        law=model.law,
-        alpha=parameters.pop("alpha", None),
-        beta=parameters.pop("beta", None),
-        gamma=parameters.pop("gamma", None),
-        parameters=parameters,
-        calibrated=model.fitted,
-        readings=model.in_use.readings,
-    )
 
 
 def _latency_map(map_status: MapStatus) -> LatencyMapStatus:

@@ -12,7 +12,8 @@ from gesscale.kubernetes.resource.parts import format_instant
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
 from gesscale.kubernetes.resource.status import MAX_MESSAGE_CHARS, Condition, shortened
 from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault
-from gesscale.model.decision import FIXED_SLOTS, Decision, OutcomeStatus, Reason, Verdict
+from gesscale.model.decision import FIXED_SLOTS, Decision, OutcomeStatus, Reason
+from gesscale.model.model_text import fit_reason, fit_sentence
 from gesscale.model.observation import HOLDS_NONE_YET
 from gesscale.wire import entries_of
 
@@ -21,17 +22,6 @@ METRICS_UNAVAILABLE = {Reason.METRICS_MISSING, Reason.METRICS_STALE}
 _CANNOT_CHANGE = {Reason.CLUSTER_UNAVAILABLE, Reason.RECONFIGURING, Reason.POLICY_FAILED, Reason.CHANGE_BUDGET_SPENT}
 #: A change in progress, of this operator or of others, is no failure.
 _WAITS = {Reason.RECONFIGURING, Reason.CHANGE_BUDGET_SPENT}
-#: Reasons that block a desired change.
-LIMITS = {
-    Reason.AT_MAX_REPLICAS,
-    Reason.AT_MIN_REPLICAS,
-    Reason.NO_CANDIDATE_NODE,
-    Reason.DELAY_EATS_GAIN,
-    Reason.LATENCY_MAP_MISSING,
-    Reason.LATENCY_MAP_STALE,
-    Reason.DELAY_UNKNOWN,
-}
-
 #: The meaning of True, by type of condition.
 MEANING: Mapping[str, str] = read_yaml(Path(__file__).with_name("conditions.yaml"))
 TYPES = tuple(MEANING)
@@ -119,15 +109,8 @@ def _metrics(decision: Decision) -> ConditionFinding:
 
 def _model(decision: Decision) -> ConditionFinding:
     model = decision.analysis.model
-    if model is None:
-        message = "no model fitted in the last step: no usable readings, or the policy has no model"
-        return ConditionFinding(False, Reason.MODEL_UNCALIBRATED, message)
-    used = model.in_use
-    found = f"law {model.law}, {used.readings} readings, {used.conditions} placements compared"
-    if model.held_out_error_pct is not None:
-        found = f"{found}, held-out error {model.held_out_error_pct:.1f} %"
-    reason = "ModelCalibrated" if model.fitted else Reason.MODEL_UNCALIBRATED
-    return ConditionFinding(model.fitted, reason, "; ".join((found, *model.warnings)))
+    message = "; ".join((fit_sentence(model), *(model.warnings if model else ())))
+    return ConditionFinding(model is not None and model.fitted, fit_reason(model), message)
 
 
 def _able(decision: Decision) -> ConditionFinding:
@@ -156,10 +139,8 @@ def _active(
 
 
 def _limited(decision: Decision) -> ConditionFinding:
-    plan = decision.plan
-    desired = decision.analysis.verdict in {Verdict.MORE, Verdict.FEWER}
-    if desired and plan.change is None and plan.reason in LIMITS:
-        return ConditionFinding(True, plan.reason, plan.detail)
+    if decision.blocked_by is not None:
+        return ConditionFinding(True, decision.blocked_by, decision.plan.detail)
     return ConditionFinding(False, "DesiredWithinRange", "desired replicas are within the limits")
 
 

@@ -6,8 +6,6 @@ import { STATES, explained, outcomeMeaning } from "./words.js";
 import { goTo, linkTo } from "./address.js";
 import { timeCharts } from "./chart.js";
 
-const SYMBOLS = { alpha: "α", beta: "β", gamma: "γ" };
-
 export function chosenOperator(model, place) {
   const workflow = model.workflowNamed(place.workflow);
   return workflow.operators.find((each) => each.name === place.operator) ?? workflow.operators[0];
@@ -90,23 +88,45 @@ function narrowHeight(width, height) {
 }
 
 function modelOf(decision) {
-  const body = () => {
-    if (decision === undefined) return h("p", { class: "note" }, "Loading.");
-    const fitted = decision?.analysis?.model;
-    if (!fitted) return h("p", {}, "This decision has no fitted model: its policy has none, or had too few readings.");
-    return [
-      h("p", {}, `Law in use: ${fitted.law}${fitted.fitted ? "" : ", not fitted yet"}.`),
-      fitted.laws.map((law) => table(`Law ${law.law}: ${errorWords(law)}`, [{ text: "parameter" }, { text: "value", number: true }, { text: "90 % interval" }, { text: "based on" }], law.parameters.map((each) => ({
-        cells: [`${SYMBOLS[each.name] ? `${SYMBOLS[each.name]} ` : ""}${each.name}, ${each.unit}`, precise(each.value), each.low === null ? "" : `${precise(each.low)} to ${precise(each.high)}`, each.identified ? "evidence" : "default"],
-      })), { class: "scroll snug stack" })),
-      fitted.warnings.map((warning) => h("p", { class: "note" }, warning)),
-    ];
-  };
-  return h("section", { "aria-label": "Model" }, h("h2", {}, "The model"), body());
+  return h("section", { "aria-label": "Model" }, h("h2", {}, "The model"), modelBody(decision));
 }
 
-function errorWords(law) {
-  return law.held_out_error_pct === null ? "no held-out placement yet" : `held-out error ${precise(law.held_out_error_pct)} % on ${law.conditions} placements`;
+function modelBody(decision) {
+  if (decision === undefined) return h("p", { class: "note" }, "Loading.");
+  const model = decision?.analysis?.model;
+  if (!model) return h("p", {}, "This decision has no model: there is no evidence yet, or the policy has none.");
+  const used = model.laws.find((law) => law.law === model.law);
+  return [
+    h("p", {}, h("b", {}, model.law), ` decides. ${fitWords(model, used)}`),
+    model.laws.map((law) => lawTable(law, law === used)),
+    model.warnings.map((warning) => h("p", { class: "note" }, warning)),
+  ];
+}
+
+function fitWords(model, used) {
+  if (!used?.readings) return "It is not fitted: there is no evidence yet.";
+  if (used.held_out_error_pct === null) return "It is not fitted: with one placement there is no other to predict. Each further placement is compared.";
+  const error = `It predicts placements that it was not fitted to with a mean error of ${precise(used.held_out_error_pct)} %`;
+  return model.fitted ? `It is fitted. ${error}.` : `It is not fitted. ${error}, which is too much or over too few placements (${used.conditions}).`;
+}
+
+// Meaning and display factor of each parameter.
+const PARAMETERS = {
+  alpha: ["α: rows/s of one replica", 1], beta: ["β: exponent of the replicas", 1], gamma: ["γ: rows/s lost per ms of NDmax", 1],
+  fixed_s: ["time of a batch without rows or distance, s", 1], row_s: ["time of a row on one replica, ms", 1000], shared_row_s: ["time of a row that replicas do not share, ms", 1000],
+  driver_trips: ["round trips to the driver in a batch", 1], pair_trips: ["round trips between replicas in a batch", 1],
+  even_share: ["share of a row's time that waits for the slowest replica", 1],
+};
+
+function lawTable(law, inUse) {
+  const error = law.held_out_error_pct === null ? "held-out error not known" : `held-out error ${precise(law.held_out_error_pct)} % over ${law.conditions} placements`;
+  const rows = law.parameters.map((each) => {
+    const [words, factor] = PARAMETERS[each.name] ?? [`${each.name}, ${each.unit}`, 1];
+    const interval = each.low === null || each.high === null ? "–" : `${precise(factor * each.low)} to ${precise(factor * each.high)}`;
+    return { cells: [words, precise(factor * each.value), interval, each.identified ? "evidence" : "default: not identified yet"] };
+  });
+  const heads = [{ text: "parameter" }, { text: "value", number: true }, { text: "90 % interval", number: true }, { text: "based on" }];
+  return table(`Law ${law.law}${inUse ? ", in use" : ""}: ${error}, ${law.readings} readings`, heads, rows, { class: "scroll snug stack" });
 }
 
 function precise(value) {

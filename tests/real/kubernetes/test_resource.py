@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from model_summaries import both_laws
 from thoroughness import examples
 
 from gesscale.common.errors import Problem
@@ -14,7 +15,7 @@ from gesscale.kubernetes.resource.autoscaler import GROUP, PLURAL, VERSION, read
 from gesscale.kubernetes.resource.conditions import conditions_of, findings_of_fault
 from gesscale.kubernetes.resource.crd import definition
 from gesscale.kubernetes.resource.memory import MemoryStatus, knowledge_of
-from gesscale.kubernetes.resource.status import EstimateStatus, LoadStatus, StreamAutoscalerStatus
+from gesscale.kubernetes.resource.status import EstimateStatus, LoadStatus, ModelStatus, StreamAutoscalerStatus
 from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault
 from gesscale.ports import Knowledge
 from perfmodel import Reading
@@ -262,6 +263,7 @@ def test_kubectl_get_shows_the_columns(cluster, resources):
         placement=("edge1", "edge2"),
         mst=EstimateStatus(low=600, mid=640.2, high=700),
         load=LoadStatus(input_rows_per_s=812.34),
+        model=ModelStatus.model_validate(both_laws(), from_attributes=True),
         conditions=conditions,
     )
     resources.patch_status(status.document())
@@ -269,8 +271,8 @@ def test_kubectl_get_shows_the_columns(cluster, resources):
     assert head.split() == ["NAME", "MIN", "MAX", "REPLICAS", "DESIRED", "MST", "LOAD", "MODE", "READY", "AGE"]
     assert row.split()[:-1] == ["near", "1", "8", "2", "3", "640", "812", "Act", "False"]
     head, row = cluster.run_kubectl("get", "sas", "-o", "wide", "-n", resources.namespace).splitlines()
-    assert head.split()[-4:] == ["REASON", "WORKFLOW", "PLACEMENT", "AGE"]
-    assert 'SettingsDiffer   rides      ["edge1","edge2"]' in row
+    assert head.split()[-7:] == ["REASON", "LAW", "FITTED", "ERROR%", "WORKFLOW", "PLACEMENT", "AGE"]
+    assert row.split()[-7:-1] == ["SettingsDiffer", "batch-time", "true", "4", "rides", '["edge1","edge2"]']
     described = cluster.run_kubectl("describe", "sas", "near", "-n", resources.namespace)
     assert "they differ" in described
 

@@ -67,6 +67,17 @@ def test_why_not_is_answered_for_a_node_and_for_a_moment_without_a_change(chromi
     assert "far\t200\t✕ ineligible" in text_of(chromium, ".aside table")
 
 
+def test_the_operator_has_both_laws_with_intervals_and_errors(chromium, world):
+    look(chromium, f"{world.url}/#/operator")
+    until(chromium, "[aria-label=Model] p", "batch-time decides. It is fitted.")
+    eq1, batch_time = chromium.execute_script(TEXTS_OF, "[aria-label=Model] table")
+    assert "held-out error 9 %" in eq1
+    assert "1,800 to 2,200" in eq1
+    assert "in use: held-out error 4 % over 3 placements" in batch_time
+    assert "4.8 to 5.2" in batch_time  # ms
+    assert "not identified" in batch_time
+
+
 @pytest.mark.parametrize("width", [PHONE, DESKTOP])
 def test_a_workflow_with_a_branch_is_seen_whole(chromium, width):
     branches = (operator("left", upstream=("source",)), operator("right", upstream=("source",)))

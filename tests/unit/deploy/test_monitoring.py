@@ -6,9 +6,10 @@ import subprocess
 
 import pytest
 import yaml
+from model_summaries import both_laws
 
 from gesscale.loop import PHASES
-from gesscale.model.decision import MapStatus
+from gesscale.model.decision import MapStatus, Reason
 from gesscale.service.metrics import ApiFigures, OperatorFigures, ScalerMetrics, StepFigures
 from perfmodel import Estimate
 
@@ -113,7 +114,7 @@ def exported():
     figures = OperatorFigures(
         min_replicas=1, max_replicas=4, current_replicas=2, desired_replicas=3, input_rows_per_s=1.0,
         throughput_rows_per_s=1.0, backlog_rows=1.0, mst=Estimate(low=1.0, mid=2.0, high=3.0), nd_max_s=0.1,
-        saturated_share=0.5, order_pending_s=1.0, model_error_share=0.1,
+        saturated_share=0.5, order_pending_s=1.0, model=both_laws(), growth_blocked_by=Reason.DELAY_EATS_GAIN,
     )  # fmt: skip
     step = StepFigures(at_s=1.0, operators={"o": figures}, latency_map=MapStatus(age_s=1.0))
     metrics.step_done("n", "w", step, ())

@@ -1,7 +1,6 @@
 """The figures of one operator, known or unknown."""
 
 from edge import known, operator
-from model_summaries import eq1_summary
 from recorded_steps import LIVE, T0_S, decided, ordered
 
 from gesscale.model.decision import Reason, Verdict
@@ -11,14 +10,18 @@ from gesscale.service.metrics import figures_of
 def test_figures_are_there_or_absent():
     figures = figures_of(decided(T0_S + 60), operator(), ordered(), LIVE, T0_S + 60)
     assert (figures.current_replicas, figures.desired_replicas, figures.order_pending_s) == (2, 3, 60.0)
-    assert (figures.nd_max_s, figures.model_error_share) == (0.01, None)
+    assert (figures.nd_max_s, figures.model) == (0.01, None)
     blind = decided(reason=Reason.METRICS_MISSING, verdict=Verdict.UNKNOWN, seen=False, placement=())
     figures = figures_of(blind, operator(), known(), None, T0_S)
     assert (figures.current_replicas, figures.desired_replicas, figures.mst) == (None, None, None)
 
 
-def test_the_model_error_is_that_of_held_out_placements():
-    for held_out_pct, share in ((4.0, 0.04), (None, None)):
-        decision = decided(model=eq1_summary(held_out_error_pct=held_out_pct))
-        figures = figures_of(decision, operator(), known(), LIVE, T0_S)
-        assert figures.model_error_share == share
+def test_growth_is_blocked_where_a_replica_is_needed_and_none_can_be_added():
+    def blocked_by(**fields):
+        return figures_of(decided(**fields), operator(), known(), LIVE, T0_S).growth_blocked_by
+
+    assert blocked_by(reason=Reason.DELAY_EATS_GAIN, verdict=Verdict.MORE) is Reason.DELAY_EATS_GAIN
+    assert blocked_by(reason=Reason.AT_MAX_REPLICAS, verdict=Verdict.MORE) is Reason.AT_MAX_REPLICAS
+    assert blocked_by(reason=Reason.AT_MIN_REPLICAS, verdict=Verdict.FEWER) is None
+    assert blocked_by(reason=Reason.COOLING_DOWN, verdict=Verdict.MORE) is None
+    assert blocked_by(reason=Reason.OVERLOADED, verdict=Verdict.MORE, before=("hub",)) is None

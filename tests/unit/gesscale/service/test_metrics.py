@@ -1,6 +1,7 @@
 """``/metrics``: exact names, no sample for unknown figures or vanished operators."""
 
 import pytest
+from model_summaries import both_laws
 from prometheus_client.parser import text_string_to_metric_families
 
 from gesscale.model.decision import Analysis, Decision, MapStatus, Outcome, OutcomeStatus, Plan, Reason, Verdict
@@ -10,6 +11,7 @@ from perfmodel import Estimate
 LABELS = (
     *("namespace", "workflow", "operator", "verdict", "reason", "result", "kind", "bound"),
     *("phase", "le", "verb", "resource", "code", "version"),
+    *("law", "parameter", "unit"),
 )
 BARE = OperatorFigures(min_replicas=1, max_replicas=8)
 FULL = OperatorFigures(
@@ -24,7 +26,8 @@ FULL = OperatorFigures(
     nd_max_s=0.05,
     saturated_share=1.0,
     order_pending_s=12.0,
-    model_error_share=0.08,
+    model=both_laws(),
+    growth_blocked_by=Reason.DELAY_EATS_GAIN,
 )
 
 
@@ -78,6 +81,17 @@ def test_every_figure_of_an_operator_has_its_sample(metrics):
     assert series(metrics, "gesscale_mst_rows_per_second") == {
         (*labels, "low"): 600.0, (*labels, "mid"): 640.0, (*labels, "high"): 700.0
     }  # fmt: skip
+    assert found["gesscale_growth_blocked", *labels, "DelayEatsGain"] == 1
+    assert found["gesscale_model_fitted", *labels] == 1
+    assert series(metrics, "gesscale_model_law_in_use") == {(*labels, "eq1"): 0, (*labels, "batch-time"): 1}
+    assert series(metrics, "gesscale_model_held_out_error_ratio") == {
+        (*labels, "eq1"): 0.09, (*labels, "batch-time"): 0.04
+    }  # fmt: skip
+    parameters = series(metrics, "gesscale_model_parameter")
+    assert [parameters[*labels, bound, "eq1", "gamma", "rows/s per ms"] for bound in ("low", "mid", "high")] == [
+        pytest.approx(2.7), 3.0, pytest.approx(3.3)
+    ]  # fmt: skip
+    assert parameters[*labels, "mid", "batch-time", "row_s", "s"] == 0.005
     assert found["gesscale_latency_map_age_seconds", "streams", "taxi"] == 30.0
     assert found["gesscale_last_step_timestamp_seconds", "streams", "taxi"] == 1000.0
     assert found["gesscale_decisions_total", *labels, "More", "Overloaded"] == 1

@@ -141,20 +141,25 @@ def test_a_blocked_change_is_an_event_when_its_reason_is_new(reason, verdict, ev
     assert reasons(report_of(first.status, after(decided(T0_S + 120, reason=reason, verdict=verdict)))) == []
 
 
-def test_a_model_is_an_event_once_calibrated_and_when_it_moves():
-    def modelled(at_s, *, alpha=2000, fitted=True):
-        return after(decided(at_s, model=eq1_summary(alpha=alpha, fitted=fitted)))
+def test_a_model_is_an_event_when_it_is_fitted_no_longer_or_another_law():
+    def modelled(at_s, **fields):
+        return after(decided(at_s, model=eq1_summary(**fields)))
 
     few = report_of({}, modelled(T0_S, fitted=False))
     assert reasons(few) == []
-    calibrated = report_of(few.status, modelled(T0_S + 1))
-    assert calibrated.status["model"]["calibrated"]
-    assert reasons(calibrated) == ["ModelRefitted"]
-    assert calibrated.events[0].message.startswith("law eq1: alpha ")
-    assert reasons(report_of(calibrated.status, modelled(T0_S + 120))) == []
-    too_soon = report_of(calibrated.status, modelled(T0_S + 30, alpha=1000))
-    assert (too_soon.patch, reasons(too_soon)) == (None, [])  # an event for each write, not for each step
-    assert reasons(report_of(calibrated.status, modelled(T0_S + 61, alpha=1000))) == ["ModelRefitted"]
+    fitted = report_of(few.status, modelled(T0_S + 1))
+    assert fitted.status["model"]["fitted"]
+    assert reasons(fitted) == ["ModelFitted"]
+    assert "alpha 2000 rows/s (1800 to 2200)" in fitted.events[0].message
+    moved = report_of(fitted.status, modelled(T0_S + 120, alpha=1000))
+    assert (moved.patch is None, reasons(moved)) == (False, [])  # a parameter that moves is written, without an event
+    too_soon = report_of(fitted.status, modelled(T0_S + 30, alpha=1000))
+    assert too_soon.patch is None
+    assert reasons(report_of(moved.status, modelled(T0_S + 180, law="batch-time"))) == ["ModelFitted"]
+    lost = report_of(moved.status, modelled(T0_S + 180, fitted=False, held_out_error_pct=30.0))
+    assert reasons(lost) == ["ModelNotFitted"]
+    blind = decided(T0_S + 240, reason=Reason.METRICS_MISSING, verdict=Verdict.UNKNOWN, seen=False, placement=())
+    assert "ModelNotFitted" not in reasons(report_of(moved.status, after(blind)))
 
 
 def test_an_invalid_resource_is_reported_once_and_keeps_what_lasts():

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from edge import reading
-from model_summaries import eq1_summary
+from model_summaries import both_laws, eq1_summary
 
 from gesscale.common.errors import Problem
 from gesscale.kubernetes.resource.conditions import TYPES, conditions_of, findings_of, findings_of_fault
@@ -12,6 +12,7 @@ from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
 from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault
 from gesscale.model.decision import Analysis, Decision, Outcome, OutcomeStatus, Plan, Reason, Verdict
 from gesscale.model.observation import NodeReading
+from perfmodel import ModelSummary
 
 NOW = 1_800_000_000.0  # 2027-01-15T08:00:00Z
 
@@ -67,7 +68,7 @@ def test_the_conditions_of_a_normal_step():
         "Ready": (True, "WithinTarget"),
         "SettingsInvalid": (False, "SettingsValid"),
         "MetricsAvailable": (True, "MetricsFound"),
-        "ModelFitted": (True, "ModelCalibrated"),
+        "ModelFitted": (True, "PredictsHeldOut"),
         "AbleToScale": (True, "ReadyForNewScale"),
         "ScalingActive": (True, "Acting"),
         "ScalingLimited": (False, "DesiredWithinRange"),
@@ -86,10 +87,19 @@ def test_without_metrics_nothing_is_ready(reason):
 
 @pytest.mark.parametrize(
     ("model", "expected"),
-    [(None, (False, "ModelUncalibrated")), (eq1_summary(fitted=False), (False, "ModelUncalibrated"))],
+    [
+        (None, (False, "NoEvidence")),
+        (ModelSummary(law="eq1", laws=()), (False, "NoEvidence")),
+        (both_laws(fitted=False, conditions=0, held_out_error_pct=None), (False, "OnePlacement")),
+        (both_laws(fitted=False, conditions=3, held_out_error_pct=21.5), (False, "ErrorHigh")),
+        (both_laws(), (True, "PredictsHeldOut")),
+    ],
 )
-def test_a_model_is_fitted_once_it_is_calibrated(model, expected):
+def test_a_model_is_fitted_when_it_predicts_held_out_placements(model, expected):
     assert found(decision(model=model))["ModelFitted"] == expected
+    if model is not None and model.held_out_error_pct is not None:
+        message = findings_of(decision(model=model), StreamAutoscalerSpec(), NOW)["ModelFitted"].message
+        assert f"{model.held_out_error_pct} %" in message
 
 
 @pytest.mark.parametrize(

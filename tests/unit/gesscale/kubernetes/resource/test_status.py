@@ -2,6 +2,7 @@
 
 import json
 
+from model_summaries import both_laws
 from structural import faults
 
 from gesscale.kubernetes.resource.crd import definition
@@ -21,10 +22,12 @@ from gesscale.kubernetes.resource.status import (
     ModelStatus,
     StreamAutoscalerStatus,
 )
+from gesscale.model.model_text import model_lines
 from gesscale.ports import Knowledge
 from perfmodel import Reading
 
 STATUS = definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]
+MODEL = both_laws()
 NOW = 1_800_000_000.0  # 2027-01-15T08:00:00Z
 
 
@@ -39,7 +42,7 @@ def test_a_status_document_is_valid_and_has_no_null():
         placement=("edge1", "edge2"),
         mst=EstimateStatus(low=600.4, mid=640.123, high=700),
         load=LoadStatus(input_rows_per_s=812.34),
-        model=ModelStatus(law="gesscale", alpha=333.3333, beta=0.91234, gamma=0.5, calibrated=True, readings=5),
+        model=ModelStatus.model_validate(MODEL, from_attributes=True),
         last_decision=DecisionStatus(at_s=NOW, verdict="More", reason="Overloaded", outcome="Ordered"),
         history=(OrderStatus(id="1-1", term=1, placement=("edge1",), at_s=NOW, reason="Overloaded"),),
         conditions=(Condition(type="Ready", status="True", reason="Overloaded", last_transition_time_s=NOW),),
@@ -49,7 +52,13 @@ def test_a_status_document_is_valid_and_has_no_null():
     assert not list(faults(STATUS, document))
     assert document["mst"] == {"low": 600.0, "mid": 640.0, "high": 700.0, "reason": ""}
     assert document["load"] == {"inputRowsPerSecond": 812.0}
-    assert document["model"]["alpha"] == 333.0
+    model, (eq1, batch_time) = document["model"], document["model"]["laws"]
+    assert (model["law"], model["fitted"], model["heldOutErrorPercent"]) == ("batch-time", True, 4.0)
+    assert eq1["parameters"][0] == {
+        "name": "alpha", "unit": "rows/s", "value": 2000.0, "low": 1800.0, "high": 2200.0, "identified": True
+    }  # fmt: skip
+    assert (eq1["heldOutErrorPercent"], batch_time["placements"], batch_time["readings"]) == (9.0, 3, 120)
+    assert model_lines(ModelStatus.model_validate(model).summary()) == model_lines(MODEL)
     assert document["history"][0]["id"] == "1-1"
     assert document["history"][0]["at"] == "2027-01-15T08:00:00Z"
     assert StreamAutoscalerStatus.model_validate(document).document() == document
