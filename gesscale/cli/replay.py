@@ -41,7 +41,7 @@ def replay(
         emit(replay_report.document(record, name, recording, replayed, found), output)
         return
     shown = [each for each in replayed if everything or replay_report.is_notable(each)]
-    emit(None, output, replay_report.tables(name, shown, len(replayed), found))
+    emit(None, output, replay_report.tables(name, shown, replayed, found))
     replay_report.print_notes(recording, found, everything=everything)
 
 

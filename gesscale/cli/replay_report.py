@@ -13,6 +13,7 @@ from gesscale.common import API_VERSION
 from gesscale.errors import InputError, SettingsError
 from gesscale.model.decision import Change
 from gesscale.model.document import decision_document
+from gesscale.model.model_text import model_lines
 from gesscale.monitor.record_files import SETTINGS, Recording, read_recording, settings_file
 from gesscale.monitor.replay import RecordedWorld
 from gesscale.policies.guarded import GuardedPolicy
@@ -79,15 +80,21 @@ def is_notable(each: ReplayedDecision) -> bool:
     return live or each.decision.plan.change is not None or each.agrees is False
 
 
-def tables(policy: str, shown: Sequence[ReplayedDecision], count: int, found: Agreement) -> list[Table]:
-    """Return the tables of the shown decisions, of the differences, and of the agreement."""
-    title = f"What {policy} would have decided in each recorded situation ({len(shown)} of {count} decisions)"
+def tables(
+    policy: str, shown: Sequence[ReplayedDecision], replayed: Sequence[ReplayedDecision], found: Agreement
+) -> list[Table]:
+    """Return the tables of the shown decisions, of the differences, of the models, and of the agreement."""
+    title = f"What {policy} would have decided in each recorded situation ({len(shown)} of {len(replayed)} decisions)"
     columns = ["operator", "at, s", "replicas", "live", policy, "MST, rows/s", "agrees"]
     found_tables = [table(title, columns, [_row(each) for each in shown])]
     differing = [each for each in shown if each.agrees is False]
     if differing:
         columns = ["operator", "at, s", "why live", f"why {policy}"]
         found_tables.append(table("Where they differ", columns, [_reasons(each) for each in differing]))
+    models = {each.decision.operator: each.decision.analysis.model for each in replayed if each.decision.analysis.model}
+    if models:
+        lines = [(operator, line) for operator, model in models.items() for line in model_lines(model)]
+        found_tables.append(table("Model after the last decision", ("operator", "model"), lines))
     rows = [(words, figure) for words, figure in _figures(found).values()]
     return [*found_tables, table("Agreement", ("which", "decisions"), rows)]
 

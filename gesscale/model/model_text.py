@@ -49,7 +49,7 @@ def law_line(law: LawSummary) -> str:
     >>> law_line(LawSummary(law="eq1", parameters=(alpha, beta), readings=7))
     'eq1: alpha 980 rows/s (940 to 1020), beta 1 (not identified); held-out error unknown; readings: 7'
     """
-    parameters = ", ".join(map(_parameter, law.parameters)) or "no evidence"
+    parameters = ", ".join(map(parameter_text, law.parameters)) or "no evidence"
     return f"{law.law}: {parameters}; {_held_out(law)}; readings: {law.readings}"
 
 
@@ -58,16 +58,18 @@ def model_lines(model: ModelSummary | None) -> tuple[str, ...]:
     return () if model is None else (fit_sentence(model), *map(law_line, model.laws), *model.warnings)
 
 
+def parameter_text(parameter: ParameterEstimate) -> str:
+    """Return a parameter with its unit and its 90 % interval, or that it is not identified."""
+    unit = "" if parameter.unit == "1" else f" {parameter.unit}"
+    value = f"{parameter.name} {format_figure(parameter.value)}{unit}"
+    if not parameter.identified:
+        return f"{value} (not identified)"
+    if parameter.low is None or parameter.high is None:
+        return value
+    return f"{value} ({format_figure(parameter.low)} to {format_figure(parameter.high)})"
+
+
 def _held_out(law: LawSummary) -> str:
     if law.held_out_error_pct is None:
         return "held-out error unknown"
     return f"held-out error {law.held_out_error_pct:.1f} % over {law.conditions} placements"
-
-
-def _parameter(parameter: ParameterEstimate) -> str:
-    unit = "" if parameter.unit == "1" else f" {parameter.unit}"
-    if parameter.identified and parameter.low is not None and parameter.high is not None:
-        interval = f"{format_figure(parameter.low)} to {format_figure(parameter.high)}"
-    else:
-        interval = "not identified"
-    return f"{parameter.name} {format_figure(parameter.value)}{unit} ({interval})"

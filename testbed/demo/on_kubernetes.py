@@ -18,6 +18,8 @@ from gesscale.common.http_client import UNRESTRICTED_CLIENT, FetchError
 from gesscale.common.text import format_list
 from gesscale.common.yaml_text import parse_yaml
 from gesscale.errors import ClusterError, MetricsUnavailableError
+from gesscale.model.decision import Decision
+from gesscale.model.document import codec
 from gesscale.monitor.record_files import DECISIONS, SETTINGS
 from gesscale.monitor.records import parse_document, to_batches
 from gesscale.service.recorded import write_page
@@ -186,6 +188,7 @@ def run_demo(scenario: Scenario, folder: Path, console: Console, *, verbose: boo
             console.print(application.kubectl("describe", "streamautoscaler", name), highlight=False)
         decisions = _decisions(application, progress)
     observer.record.rescales.extend(observer.rescales())
+    observer.record.decisions.extend(map(codec(Decision).validate_python, decisions))
     sink = verify_sink(folder / "sink", rides.rows)
     day = DayResult(records={name: observer.record}, produced=rides.rows, sink=sink)
     checks = [check_both_directions(observer.record.rescales), _placed_check(observer), *check_rows(day)]

@@ -9,6 +9,7 @@ from pathlib import Path
 from gesscale.model.decision import Decision
 from gesscale.model.observation import Batch
 from gesscale.monitor.record_files import write_recording
+from perfmodel import ModelSummary
 from testbed.pipeline.sink import SinkCount
 
 
@@ -79,6 +80,11 @@ class Record:
     def acted(self) -> tuple[Decision, ...]:
         """The decisions that started or removed replicas."""
         return tuple(decision for decision in self.decisions if decision.acted)
+
+    @property
+    def model(self) -> ModelSummary | None:
+        """The last model of a decision; None if none had one."""
+        return next((each.analysis.model for each in reversed(self.decisions) if each.analysis.model), None)
 
     @property
     def processed_rows(self) -> int:

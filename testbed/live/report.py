@@ -17,6 +17,7 @@ from gesscale.common import API_VERSION
 from gesscale.common.text import format_list
 from gesscale.model.decision import Decision, Reason
 from gesscale.model.document import as_document
+from gesscale.model.model_text import model_lines, parameter_text
 from latency_map import LatencyMap
 from testbed.live.record import DayResult, Record, Rescale, write_records
 
@@ -149,7 +150,7 @@ def write_report(
     only = len(day.records) == 1
     changes = [_changes_table(record, "" if only else f" of {name}") for name, record in day.records.items()]
     with (folder / "summary.txt").open("w") as file:
-        for shown in (*changes, _figures_table(figures, more), _promises_table(checks)):
+        for shown in (*changes, _models_table(day.records), _figures_table(figures, more), _promises_table(checks)):
             Console(file=file, width=110).print(shown)
             if verbose:
                 console.print(shown)
@@ -167,6 +168,7 @@ def summary_lines(
     return [
         *(f"{'kept  ' if check.kept else 'BROKEN'}  {check.promise}: {check.detail}" for check in checks),
         *(f"{name}: {_figures_line(each)}" for name, each in figures.items()),
+        *(f"model of {name}: {line}" for name, each in figures.items() for line in model_lines(each["model"])),
         *(f"{hint:{width}}  {command}" for hint, command in hints.items()),
     ]
 
@@ -198,8 +200,21 @@ def operator_figures(record: Record) -> dict[str, object]:
         "gaps_at_changes_s": gaps_s,
         "first_batch_s": [first_s for each in record.rescales for first_s in record.first_batches_s(each)],
         "first_task_s": [first_s for rescale in record.rescales for first_s in rescale.first_task_s],
+        "model": record.model,
         "backlog_rows_max": max((batch.backlog_rows or 0.0 for batch in batches), default=0.0),
     }
+
+
+def _models_table(records: Mapping[str, Record]) -> Table:
+    """Tabulate the laws of each operator at the end of the run."""
+    rows = [
+        (name, law.law, "yes" if law.law == model.law else "no", law.held_out_error_pct, parameter_text(each))
+        for name, model in ((name, record.model) for name, record in records.items())
+        if model is not None
+        for law in model.laws
+        for each in law.parameters
+    ]
+    return table("Models", ("operator", "law", "decides", "held-out error, %", "parameter, with 90 % interval"), rows)
 
 
 def _changes_table(record: Record, of: str) -> Table:

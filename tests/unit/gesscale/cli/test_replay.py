@@ -29,6 +29,13 @@ def test_the_table_shows_what_is_wanted_and_where_they_differ(gesscale, record):
     assert all(word in err for word in ("40 s", "nearest", "ModelUncalibrated", "Overloaded +edge2"))
 
 
+def test_the_model_that_the_record_gives_is_shown(gesscale, record):
+    _, out, _ = gesscale("replay", record)
+    assert ": alpha " in out
+    _, out, _ = gesscale("replay", record, "--policy", "thr-nlaware")
+    assert "held-out error" not in out
+
+
 def test_json_has_every_step_with_both_decisions(gesscale, record):
     code, out, _ = gesscale("replay", record, "--policy", "thr-nlaware", "--output", "json")
     document = json.loads(out)

@@ -6,8 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from model_summaries import both_laws
+from recorded_steps import decided
 from rich.console import Console
 
+from gesscale.model.model_text import model_lines
 from gesscale.model.observation import Batch
 from testbed.live.record import DayResult, Record
 from testbed.live.report import check_rows, operator_figures, write_report
@@ -19,6 +22,7 @@ kept    each row once in the output of clean: 100 sent, 10 invalid, 90 found, 0 
 BROKEN  each row once in the sink: 100 sent, 10 invalid, 89 found, 0 duplicated, 1 missing
 clean: 100 rows in 2 batches; replicas: mean 1.00, max 1; longest gap 2.0 s; max backlog 0 rows
 nearest: 0 rows in 0 batches; replicas: mean 0.00, max 0; longest gap 0.0 s; max backlog 0 rows
+{model}
 report                 {folder}/summary.txt, decisions.jsonl, batches.jsonl
 explain the decisions  gesscale explain
 """
@@ -64,6 +68,10 @@ def test_replicas_are_averaged_over_time() -> None:
 
 def test_a_run_without_batches_has_figures_and_a_picture(tmp_path: Path) -> None:
     seen, missing_readings = Record(began_at_s=1000.0), Record(began_at_s=1000.0)
+    seen.add(
+        (decided(999.0, seen=False, model=both_laws(fitted=False)), decided(1000.0, seen=False, model=both_laws()))
+    )
+    seen.add((decided(1001.0, seen=False),))  # a step without metrics has no model
     seen.add_batches((batch(0, 1000, ("hub",), 0.0), replace(batch(1, 1002, ("hub",), 0.0), offered_rows_total=9.0)))
     assert {value for value in operator_figures(missing_readings).values() if isinstance(value, int | float)} == {0}
     records = {"clean": seen, "nearest": missing_readings}
@@ -78,10 +86,16 @@ def test_a_run_without_batches_has_figures_and_a_picture(tmp_path: Path) -> None
         hints={"explain the decisions": "gesscale explain"},
     )
     assert not kept
-    assert shown.getvalue() == SUMMARY.format(folder=tmp_path)
-    assert "error_ms" in (tmp_path / "summary.txt").read_text()
+    model = "\n".join(f"model of clean: {line}" for line in model_lines(both_laws()))
+    assert shown.getvalue() == SUMMARY.format(folder=tmp_path, model=model)
+    text = (tmp_path / "summary.txt").read_text()
+    assert "error_ms" in text
+    # Law, whether it decides, its held-out error, and a parameter with its interval.
+    assert "eq1 no 9 gamma 3 rows/s per ms (2.7 to 3.3)" in " ".join(text.replace("│", " ").split())
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert [each["kept"] for each in summary["promises"]] == [True, False]
     assert summary["operators"].keys() == records.keys()
     assert summary["rows"]["produced"] == 100
     assert list(summary["operators"]) == ["clean", "nearest"]
+    assert summary["operators"]["clean"]["model"]["law"] == "batch-time"
+    assert summary["operators"]["nearest"]["model"] is None
