@@ -25,9 +25,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gesscale.policies.gesscale import policy
-from gesscale.policies.gesscale.analysis.best_placements import Placements, placements
 from gesscale.policies.gesscale.analysis.changes import change_cost
 from gesscale.policies.gesscale.analysis.costs import estimate_costs
+from gesscale.policies.gesscale.analysis.placements import Placements, placements
 from gesscale.policies.gesscale.analysis.scenarios import MIN_BUCKETS, Scenarios, scenarios
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import read_experiment

@@ -32,6 +32,30 @@ def lower_cost(breakdown: str, present: str) -> str:
     return f"{breakdown}; instead of {present}"
 
 
+def one_more(replicas: int, rows_per_s: float, node: str, delay_ms: float, more_rows_per_s: float) -> str:
+    """Return the capacity of the replicas, and that with one more on a node.
+
+    Examples
+    --------
+    >>> one_more(1, 1525, "edge2", 150, 1010)
+    '1 replica carries 1,525; with edge2, 150 ms away, it would be 1,010'
+    """
+    verb = "carries" if replicas == 1 else "carry"
+    added = f"with {node}, {delay_ms:.0f} ms away, it would be {more_rows_per_s:,.0f}"
+    return f"{format_replicas(replicas)} {verb} {rows_per_s:,.0f}; {added}"
+
+
+def too_far(delay_ms: float, more_rows_per_s: float, rows_per_s: float) -> str:
+    """Return how far away a node is, and the capacity with it and without.
+
+    Examples
+    --------
+    >>> too_far(150, 1010, 1525)
+    '150 ms away: 1,010 rows/s with it, 1,525 without'
+    """
+    return f"{delay_ms:.0f} ms away: {more_rows_per_s:,.0f} rows/s with it, {rows_per_s:,.0f} without"
+
+
 def limited_by_work(limit: int) -> str:
     """Return the number of replicas beyond which replicas got no work."""
     return f"more than {limit} replicas got no work"

@@ -25,7 +25,6 @@ from gesscale.plan.node_ranking import (
 )
 from gesscale.policies.details import no_removal
 from gesscale.policies.gesscale import details
-from gesscale.policies.gesscale.analysis.best_placements import Placements, placements
 from gesscale.policies.gesscale.analysis.capacity import predicted_mst, warm_samples
 from gesscale.policies.gesscale.analysis.changes import buckets_ahead, change_cost
 from gesscale.policies.gesscale.analysis.costs import estimate_costs
@@ -36,9 +35,11 @@ from gesscale.policies.gesscale.analysis.limits import (
     idle_replicas,
     limit_reason,
     plan_without_idle,
+    too_far,
     trigger_interval_s,
     work_limit,
 )
+from gesscale.policies.gesscale.analysis.placements import Placements, placements
 from gesscale.policies.gesscale.analysis.planning_horizon import FirstAction, PlanningHorizon
 from gesscale.policies.gesscale.analysis.rollout import Rollout
 from gesscale.policies.gesscale.analysis.scenarios import scenarios
@@ -260,7 +261,7 @@ class GesscalePolicy:
         if (limit := work_limit(knowledge, reading)) is not None:
             sized = sized.up_to(limit)
         horizon = self._planning_horizon(memo, reading, operator, sized, len(present), knowledge, growth)
-        candidates = {present, *sized.nodes[min(horizon.min_replicas, len(present)) - 1 :]}
+        candidates = {present, *(sized.nodes[size - 1] for size in sized.sizes)}
         ordered = sorted(candidates, key=lambda nodes: (len(nodes), count_moves(present, nodes)))
         return ReplicaOptions(
             analysis=analysis,
@@ -268,6 +269,7 @@ class GesscalePolicy:
             memo=memo,
             present=present,
             free=free,
+            sized=sized,
             placements=tuple(ordered),
             rollout=Rollout(horizon, [FirstAction(len(nodes), nodes != present) for nodes in ordered]),
         )
@@ -294,8 +296,10 @@ class GesscalePolicy:
             if cost.replicas < costs[-1].replicas:
                 detail = f"{detail}; {details.CHEAPER_TO_WAIT}"
                 return replace(unchanged, reason=Reason.CHEAPER_TO_WAIT, detail=detail)
-            reason, text = limit_reason(operator, cost.replicas, work_limit(knowledge, reading))
-            return replace(unchanged, reason=reason, detail=f"{detail}; {text}", rejections=free.rejections)
+            end = options.sized.growth_end
+            reason, text = limit_reason(operator, cost.replicas, work_limit(knowledge, reading), end)
+            rejections = free.rejections if end is None else free.rejections + too_far(end)
+            return replace(unchanged, reason=reason, detail=f"{analysis.detail}; {text}", rejections=rejections)
         comparison = details.lower_cost(self._breakdown(cost), self._breakdown(by_placement[present]))
         detail = f"{analysis.detail}; {comparison}"
         stale = knowledge.latencies.map_status.stale
@@ -305,7 +309,7 @@ class GesscalePolicy:
         taken, nearest = (set(placement), nearest_first(knowledge.latencies.map, free.nodes, operator.driver_node))
         return replace(
             unchanged,
-            reason=change_reason(len(present), len(placement)),
+            reason=change_reason(len(present), len(placement), analysis.verdict),
             detail=detail,
             placement=placement,
             mst=predicted_mst(

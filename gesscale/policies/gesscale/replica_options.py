@@ -5,6 +5,7 @@ from typing import NamedTuple
 from gesscale.model.decision import Analysis
 from gesscale.model.observation import OperatorReading
 from gesscale.plan.node_ranking import NodeRanking
+from gesscale.policies.gesscale.analysis.placements import Placements
 from gesscale.policies.gesscale.analysis.rollout import Rollout
 from gesscale.policies.gesscale.memo import GesscaleMemo
 
@@ -17,6 +18,8 @@ class ReplicaOptions(NamedTuple):
     memo: GesscaleMemo
     present: tuple[str, ...]
     free: NodeRanking
+    #: The best placement of each number of replicas.
+    sized: Placements
     #: Placements, the fewest replicas first.
     placements: tuple[tuple[str, ...], ...]
     #: Rollout with one candidate per placement.

@@ -8,8 +8,8 @@ import numpy as np
 from gesscale.model.evidence import mark_warm
 from gesscale.model.observation import Batch
 from gesscale.model.workflow import Operator
-from gesscale.policies.gesscale.analysis.best_placements import max_trips_s
 from gesscale.policies.gesscale.analysis.law import BatchSample, LawEvidence
+from gesscale.policies.gesscale.analysis.round_trips import max_trips_s
 from latency_map import LatencyMap
 from perfmodel import Estimate
 

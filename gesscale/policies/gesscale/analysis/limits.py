@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 
-from gesscale.model.decision import Plan, Reason
+from gesscale.model.decision import Plan, Reason, Rejection, Verdict
 from gesscale.model.observation import OperatorReading
 from gesscale.model.order import Order
 from gesscale.model.workflow import Operator
-from gesscale.plan.node_ranking import unknown_delays
+from gesscale.plan.node_ranking import rejections_for, unknown_delays
 from gesscale.policies.details import NO_OTHER_NODE, at_maximum, reconfiguring
 from gesscale.policies.gesscale import details
+from gesscale.policies.gesscale.analysis.growth import GrowthEnd
 from gesscale.ports import ClusterState, Knowledge
 
 #: Time during which no replica is added beyond those that get work.
@@ -46,20 +47,35 @@ def count_moves(present: _Nodes, choice: _Nodes) -> int:
     return min(len(present), len(choice)) - len(set(present) & set(choice))
 
 
-def limit_reason(operator: Operator, replicas: int, limit: int | None) -> tuple[Reason, str]:
+def limit_reason(operator: Operator, replicas: int, limit: int | None, end: GrowthEnd | None) -> tuple[Reason, str]:
     """Return the reason why no replica is added though more are needed."""
     if limit is not None and replicas >= limit:
         return Reason.AT_MAX_REPLICAS, details.limited_by_work(limit)
     if replicas >= operator.max_replicas:
         return Reason.AT_MAX_REPLICAS, at_maximum(operator.max_replicas)
+    if end is not None:
+        text = details.one_more(end.replicas, end.rows_per_s, *end.nearest[:3])
+        return Reason.DELAY_EATS_GAIN if end.by_delay else Reason.AT_MAX_REPLICAS, text
     return Reason.NO_CANDIDATE_NODE, NO_OTHER_NODE
 
 
-def change_reason(before: int, after: int) -> Reason:
+def too_far(end: GrowthEnd) -> tuple[Rejection, ...]:
+    """Return the nodes whose delay costs more than another replica there gains."""
+    figures = {
+        each.node: details.too_far(each.delay_ms, each.rows_per_s, end.rows_per_s)
+        for each in end.additions
+        if end.is_too_far(each)
+    }
+    return rejections_for(tuple(figures), Reason.DELAY_EATS_GAIN, figures.__getitem__)
+
+
+def change_reason(before: int, after: int, verdict: Verdict) -> Reason:
     """Return the reason of a change from one number of replicas to another."""
     if before == after:
         return Reason.BETTER_NODES
-    return Reason.OVERLOADED if after > before else Reason.UNDERUSED
+    if after > before:
+        return Reason.OVERLOADED
+    return Reason.DELAY_EATS_GAIN if verdict is Verdict.MORE else Reason.UNDERUSED
 
 
 def blocking_reason(

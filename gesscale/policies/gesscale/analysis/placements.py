@@ -1,13 +1,16 @@
 """The best placement for each number of replicas, by predicted capacity."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gesscale.model.workflow import Operator
+from gesscale.policies.gesscale.analysis.growth import Addition, GrowthEnd, carries_more, growing_sizes
 from gesscale.policies.gesscale.analysis.law import BatchTimeLaw
+from gesscale.policies.gesscale.analysis.round_trips import RoundTrips, driver_rtts_s
 from latency_map import LatencyMap
 
 Array = NDArray[np.float64]
@@ -25,7 +28,7 @@ MAX_CENTRES = 16
 MIN_GAIN = 0.02
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Placements:
     """Best placement for each number of replicas."""
 
@@ -35,55 +38,40 @@ class Placements:
     rows_per_s: Array
     #: Predicted capacity of the present placement.
     present_rows_per_s: float
+    #: Minimum and maximum number of replicas (min_replicas, max_replicas).
+    min_replicas: int
+    max_replicas: int
+    #: Returns the nodes that could be added to the best placement of a number of replicas.
+    _additions: Callable[[int], tuple[Addition, ...]]
 
     def up_to(self, replicas: int) -> "Placements":
         """Return the placements of at most this number of replicas; limits the present capacity too."""
         capacity = float(self.rows_per_s[:replicas].max())
-        return Placements(
+        return replace(
+            self,
             nodes=self.nodes[:replicas],
             rows_per_s=self.rows_per_s[:replicas],
             present_rows_per_s=min(self.present_rows_per_s, capacity),
         )
 
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """The numbers of replicas to choose from: each carries more than all smaller ones."""
+        return growing_sizes(self.rows_per_s[: self.max_replicas], self.min_replicas)
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoundTrips:
-    """Round trips of nodes to the driver, shape ``(n,)``, and between each two, ``(n, n)``; seconds, NaN: unknown."""
-
-    driver_s: Array
-    pairs_s: Array
-
-    @classmethod
-    def of(cls, nodes: Sequence[str], driver_node: str, delays: LatencyMap | None) -> "RoundTrips":
-        """Read round trips from a latency map; a node has 0 to itself, also without a map."""
-        pairs_s = np.full((len(nodes), len(nodes)), np.nan)
-        if delays is not None:
-            known = [index for index, node in enumerate(nodes) if node in delays]
-            rows = delays.positions(nodes[index] for index in known)
-            pairs_s[np.ix_(known, known)] = delays.rtt_ms[np.ix_(rows, rows)] / 1000
-        np.fill_diagonal(pairs_s, 0.0)
-        return cls(driver_s=_driver_rtts_s(nodes, driver_node, delays), pairs_s=pairs_s)
-
-
-def max_trips_s(nodes: _Nodes, driver_node: str, delays: LatencyMap | None) -> tuple[float, float]:
-    """Return the longest round trips of a placement, to the driver and between two nodes; seconds, NaN: unknown."""
-
-    def find() -> tuple[float, float]:
-        trips = RoundTrips.of(nodes, driver_node, delays)
-        return float(trips.driver_s.max()), float(trips.pairs_s.max())
-
-    return find() if delays is None else delays.cached((max_trips_s, nodes, driver_node), find)
-
-
-def _driver_rtts_s(nodes: Sequence[str], driver_node: str, delays: LatencyMap | None) -> Array:
-    rtts_s = np.full(len(nodes), np.nan)
-    if delays is not None and driver_node in delays:
-        known = delays.known_indices(nodes)
-        rows = delays.positions([nodes[index] for index in known.tolist()])
-        rtts_s[known] = delays.rtt_ms[delays.positions([driver_node])[0]][rows] / 1000
-    if driver_node in nodes:
-        rtts_s[nodes.index(driver_node)] = 0.0
-    return rtts_s
+    @cached_property
+    def growth_end(self) -> GrowthEnd | None:
+        """Why there is no larger size; None at the maximum, or if no other node is free."""
+        replicas = self.sizes[-1]
+        if replicas >= min(len(self.nodes), self.max_replicas):
+            return None
+        rows_per_s = float(self.rows_per_s[replicas - 1])
+        found = [
+            each
+            for each in self._additions(replicas)
+            if not carries_more(each.rows_per_s, replicas + 1, rows_per_s, replicas)
+        ]
+        return GrowthEnd(replicas=replicas, rows_per_s=rows_per_s, additions=tuple(found)) if found else None
 
 
 def placements(
@@ -124,19 +112,54 @@ def placements(
         trigger_s,
     )
     best = np.argmax(np.where(options.moved > 0, found * (1 - MIN_GAIN), found), axis=0)
+
+    def additions(replicas: int) -> tuple[Addition, ...]:
+        placement = options.orders[best[replicas - 1], :replicas]
+        return _additions(law, options, placement, operator.batch_rows(replicas + 1), trigger_s)
+
     return Placements(
         nodes=tuple(options.named(row, count) for row, count in zip(best.tolist(), counts.tolist(), strict=True)),
         rows_per_s=found[best, counts - 1],
         present_rows_per_s=float(found[options.present_row, len(present) - 1]),
+        min_replicas=operator.min_replicas,
+        max_replicas=operator.max_replicas,
+        _additions=additions,
     )
+
+
+def _additions(
+    law: BatchTimeLaw, options: "_PlacementOptions", placement: NodeOrders, cap_rows: int | None, trigger_s: float
+) -> tuple[Addition, ...]:
+    """Return the nodes that could join a placement, the highest capacity first; without those of unknown delay."""
+    to_driver_s, to_others_s = options.trips.driver_s, options.trips.pairs_s[:, placement].max(axis=1)
+    free = np.setdiff1d(np.flatnonzero(~np.isnan(to_driver_s + to_others_s)), placement)
+    weight = options.weights[placement].sum() + options.weights[free]
+    even_weight = (len(placement) + 1) * np.minimum(options.weights[placement].min(), options.weights[free])
+    driver_s, pairs_s = to_driver_s[placement].max(), to_others_s[placement].max()
+    far_driver_s, far_pairs_s = np.maximum(driver_s, to_driver_s[free]), np.maximum(pairs_s, to_others_s[free])
+    rows_per_s, near, far_from_driver, far_from_others = (
+        law.rows_per_s(weight, even_weight, *trips_s, cap_rows, trigger_s)
+        for trips_s in (
+            (far_driver_s, far_pairs_s),
+            (driver_s, pairs_s),
+            (far_driver_s, pairs_s),
+            (driver_s, far_pairs_s),
+        )
+    )
+    delay_s = np.where(far_from_others < far_from_driver, to_others_s[free], to_driver_s[free])
+    names = [options.nodes[index] for index in free.tolist()]
+    found = map(Addition, names, (1000 * delay_s).tolist(), rows_per_s.tolist(), near.tolist())
+    return tuple(sorted(found, key=lambda each: (-each.rows_per_s, each.delay_ms, each.node)))
 
 
 @dataclass(frozen=True, slots=True)
 class _PlacementOptions:
     """Orders of nodes, and the inputs of the law for each prefix; shape ``(o, max_replicas)``."""
 
-    #: The considered nodes.
+    #: The considered nodes, their weights and round trips (nodes, weights, trips).
     nodes: _Nodes
+    weights: Array
+    trips: RoundTrips
     #: Orders as indices of the nodes.
     orders: NodeOrders
     #: Inputs of `BatchTimeLaw.rows_per_s` (weight, even_weight, driver_s, pairs_s).
@@ -191,6 +214,8 @@ def _enumerate_placements(
         moved = np.minimum(counts, present) - np.cumsum(is_present[orders], axis=1)
         return _PlacementOptions(
             nodes=nodes,
+            weights=weight,
+            trips=trips,
             orders=orders,
             weight=np.cumsum(weight[orders], axis=1),
             even_weight=counts * np.minimum.accumulate(weight[orders], axis=1),
@@ -209,7 +234,7 @@ def _nearest(free: Sequence[str], driver_node: str, delays: LatencyMap | None) -
     """Return the free nodes nearest to the driver, at most `MAX_FREE_NODES`."""
     if len(free) <= MAX_FREE_NODES:
         return free
-    driver_s = _driver_rtts_s(free, driver_node, delays)  # NaN is sorted last
+    driver_s = driver_rtts_s(free, driver_node, delays)  # NaN is sorted last
     return [free[index] for index in np.argsort(driver_s, kind="stable")[:MAX_FREE_NODES]]
 
 

@@ -1,0 +1,77 @@
+"""Why growth ends: with every further node the replicas would carry no more."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: A further replica must add at least this share of what a replica carries on average.
+MIN_REPLICA_GAIN = 0.05
+
+
+class Addition(NamedTuple):
+    """A node that could take one more replica."""
+
+    node: str
+    #: Its longest round trip, to the driver or to another replica, whichever costs more.
+    delay_ms: float
+    #: Predicted capacity with it, and if it were no farther than the others (rows_per_s, near_rows_per_s).
+    rows_per_s: float
+    near_rows_per_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrowthEnd:
+    """The number of replicas that carries most, though more are allowed."""
+
+    #: Number of replicas, and their predicted capacity.
+    replicas: int
+    rows_per_s: float
+    #: The nodes that could take one more, the highest capacity first; at least one.
+    additions: tuple[Addition, ...]
+
+    @property
+    def nearest(self) -> Addition:
+        """The node with which the replicas would carry most."""
+        return self.additions[0]
+
+    @property
+    def by_delay(self) -> bool:
+        """True if the delay is the reason; else it is the cap of a batch, or a slow node."""
+        return self.is_too_far(self.nearest)
+
+    def is_too_far(self, addition: Addition) -> bool:
+        """Return True if a node would add capacity, were it no farther than the others."""
+        return carries_more(addition.near_rows_per_s, self.replicas + 1, self.rows_per_s, self.replicas)
+
+
+def growing_sizes(rows_per_s: NDArray[np.float64], least: int) -> tuple[int, ...]:
+    """Return the numbers of replicas that carry more than each smaller one.
+
+    Parameters
+    ----------
+    rows_per_s
+        Predicted capacity of 1, 2, ... replicas.
+    least
+        The smallest number, which is always one of them.
+
+    Examples
+    --------
+    A third replica makes up for the delay of the second:
+
+    >>> growing_sizes(np.array([1483, 1129, 1694, 1700]), 1)
+    (1, 3)
+    """
+    capacity = rows_per_s.tolist()
+    sizes = [min(least, len(capacity))]
+    for size in range(sizes[0] + 1, len(capacity) + 1):
+        if carries_more(capacity[size - 1], size, capacity[sizes[-1] - 1], sizes[-1]):
+            sizes.append(size)
+    return tuple(sizes)
+
+
+def carries_more(rows_per_s: float, replicas: int, than_rows_per_s: float, than_replicas: int) -> bool:
+    """Return whether more replicas carry more than fewer, by `MIN_REPLICA_GAIN` for each."""
+    added = (replicas - than_replicas) / than_replicas
+    return rows_per_s > than_rows_per_s * (1 + MIN_REPLICA_GAIN * added)

@@ -1,0 +1,198 @@
+"""Which nodes carry most, for each number of replicas."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from edge import delays, operator
+from hypothesis import given
+from hypothesis import strategies as st
+from true_law import TRUE
+
+from gesscale.model.workflow import BatchCap
+from gesscale.policies.gesscale.analysis.growth import MIN_REPLICA_GAIN
+from gesscale.policies.gesscale.analysis.law import BatchTimeLaw
+from gesscale.policies.gesscale.analysis.placements import MIN_GAIN, Placements, placements
+from latency_map import LatencyMap
+
+
+def test_nodes_are_chosen_by_the_learned_delay() -> None:
+    # For a query that only maps the way to the driver counts: near (10 ms), mid (50), far (200).
+    grown = placements(TRUE, operator(), ("hub",), ("far", "mid", "near"), weights={}, delays=delays(), trigger_s=0.1)
+    assert grown.nodes == (("hub",), ("hub", "near"), ("hub", "mid", "near"), ("far", "hub", "mid", "near"))
+    # 2 replicas, cap 200: 0.5 + 0.005 * 100 + 5 * 0.01 = 1.05 s.
+    assert grown.rows_per_s[1] == pytest.approx(200 / 1.05)
+
+
+def test_farthest_is_removed_first_and_fast_node_stays() -> None:
+    shrunk = placements(TRUE, operator(), ("edge", "hub", "near"), (), weights={}, delays=delays(), trigger_s=0.1)
+    assert shrunk.nodes == (("hub",), ("hub", "near"), ("edge", "hub", "near"))
+    # Cap 200: hub and near take 0.5 + 0.5 + 0.05 = 1.05 s; near with a weight of 9 and edge lose to hub and near.
+    fast = placements(
+        TRUE, replace(operator(), cap=None), ("hub", "near"), (), weights={"near": 9.0}, delays=delays(), trigger_s=10.0
+    )
+    assert fast.nodes[0] == ("near",)
+
+
+def test_replica_moves_to_a_better_node_only_if_allowed() -> None:
+    def of_one(present: str, *, moves: bool) -> tuple[str, ...]:
+        free = tuple({"hub", "near", "mid"} - {present})
+        return placements(
+            TRUE, operator(), (present,), free, weights={}, delays=delays(), trigger_s=0.1, moves=moves
+        ).nodes[0]
+
+    assert of_one("mid", moves=True) == ("hub",)
+    assert of_one("mid", moves=False) == ("mid",)
+    # Cap 100: hub takes 0.5 + 0.5 = 1 s and near 1.05 s, 5 % more than 2 %.
+    assert of_one("near", moves=True) == ("hub",)
+
+
+@given(data=st.data())
+def test_map_query_gets_nodes_nearest_to_the_driver(data: st.DataObject) -> None:
+    # Greedy removals fail here: of two far nodes neither alone gains anything when it goes.
+    names = tuple(f"n{index}" for index in range(7))
+    rtt_ms = np.zeros((7, 7))
+    rtt_ms[0, 1:] = rtt_ms[1:, 0] = data.draw(st.lists(st.floats(1, 300), min_size=6, max_size=6))
+    present = tuple(sorted(data.draw(st.sets(st.sampled_from(names), min_size=1))))
+    at_n0 = replace(operator(), driver_node="n0", max_replicas=7)
+    found = placements(
+        TRUE,
+        at_n0,
+        present,
+        tuple(name for name in names if name not in present),
+        weights={},
+        delays=LatencyMap(names=names, rtt_ms=rtt_ms),
+        trigger_s=0.1,
+    )
+    farthest_s = np.sort(rtt_ms[0]) / 1000
+    for count, rows_per_s in enumerate(found.rows_per_s, start=1):
+        # Cap 100 for each: the farthest of the nearest decides; what is present is kept for up to 2 %.
+        best = 100 * count / (1.0 + 5 * farthest_s[count - 1])
+        assert best * (1 - MIN_GAIN) - 1e-6 <= rows_per_s <= best + 1e-6
+
+
+# Where growth ends
+
+#: A windowed query: a batch of 3,000 rows takes 0.5 s and 1.5 s on one replica, and 20 round trips of a far node.
+WINDOWED = BatchTimeLaw(fixed_s=0.5, row_s=0.0005, even_row_s=0.0, shared_row_s=0.0, driver_trips=14.0, pair_trips=6.0)
+
+
+def on_line(*rtt_ms: float) -> LatencyMap:
+    """Return nodes n0, n1, ... at these distances from n0, on its one side."""
+    at_ms = np.array([0.0, *rtt_ms])
+    return LatencyMap(names=tuple(f"n{index}" for index in range(len(at_ms))), rtt_ms=np.abs(at_ms[:, None] - at_ms))
+
+
+def best(delays: LatencyMap, *, law: BatchTimeLaw = WINDOWED, trigger_s: float = 0.5, **changes: object) -> Placements:
+    at_n0 = replace(operator(), **{"driver_node": "n0", "cap": BatchCap(rows=3000), **changes})
+    free = tuple(delays.names[1:])
+    return placements(law, at_n0, ("n0",), free, weights={}, delays=delays, trigger_s=trigger_s)
+
+
+def test_a_replica_that_lowers_the_capacity_is_no_choice() -> None:
+    # One: 3000 / 2 = 1500. Two: 0.5 + 0.75 + 20 * 0.15 = 4.25 s, 706; without the delay 1.25 s, 2400.
+    found = best(on_line(150, 450))
+    assert found.rows_per_s[1] == pytest.approx(3000 / 4.25)
+    assert found.sizes == (1,)
+    end = found.growth_end
+    assert end is not None
+    assert (end.replicas, end.rows_per_s) == (1, pytest.approx(1500))
+    assert [each.node for each in end.additions] == ["n1", "n2"]
+    assert end.nearest == ("n1", pytest.approx(150), pytest.approx(3000 / 4.25), pytest.approx(2400))
+    assert end.by_delay
+
+
+def test_a_third_replica_may_make_up_for_the_delay_of_the_second() -> None:
+    # Cap 3,000 each: 2 s on one. 0.5 + 1.5 + 3 = 5 s on each more: 1200 on two, 1800 on three, 2400 on four.
+    found = best(
+        LatencyMap(names=("n0", "n1", "n2", "n3"), rtt_ms=150 * (1 - np.eye(4))), cap=BatchCap(rows_per_replica=3000)
+    )
+    assert found.rows_per_s == pytest.approx([1500, 1200, 1800, 2400])
+    assert found.sizes == (1, 3, 4)
+    assert found.growth_end is None  # no node is left
+
+
+def test_the_delay_that_costs_more_is_named() -> None:
+    # n1 is 100 ms from the driver and n0's replica; only the way between replicas costs, and only n2 is far from n0.
+    shuffles = replace(WINDOWED, driver_trips=0.0, pair_trips=20.0)
+    rtt_ms = np.array([[0, 100, 100], [100, 0, 200], [100, 200, 0.0]])
+    found = placements(
+        shuffles,
+        replace(operator(), driver_node="n0", cap=BatchCap(rows=3000)),
+        ("n1",),
+        ("n2",),
+        weights={},
+        delays=LatencyMap(names=("n0", "n1", "n2"), rtt_ms=rtt_ms),
+        trigger_s=0.5,
+    )
+    assert found.growth_end is not None
+    # 0.5 + 0.75 + 20 * 0.2 = 5.25 s.
+    assert found.growth_end.nearest[:3] == ("n2", pytest.approx(200), pytest.approx(3000 / 5.25))
+
+
+def test_a_cap_that_limits_batches_is_not_blamed_on_the_delay() -> None:
+    # Batches of 3,000 rows, one each 2 s: 1500 rows/s on any number of replicas, near or far.
+    found = best(on_line(1, 2), trigger_s=2.0)
+    assert found.sizes == (1,)
+    assert found.growth_end is not None
+    assert not found.growth_end.by_delay
+
+
+def test_growth_has_no_end_at_the_limits() -> None:
+    assert best(on_line(150), max_replicas=1).growth_end is None
+    assert best(on_line()).growth_end is None
+    # Fewer than the minimum are no choice, so two are not compared with one.
+    assert best(on_line(150, 160), min_replicas=2).sizes == (2,)
+    # A node of unknown delay is not said to be far.
+    rtt_ms = np.array([[0, np.nan, 150], [np.nan, 0, np.nan], [150, np.nan, 0]])
+    found = best(LatencyMap(names=("n0", "n1", "n2"), rtt_ms=rtt_ms)).growth_end
+    assert found is not None
+    assert [each.node for each in found.additions] == ["n2"]
+
+
+_SHARE = st.floats(0.0, 1.0)
+
+
+@given(data=st.data())
+def test_each_choice_of_more_replicas_raises_the_predicted_capacity(data: st.DataObject) -> None:
+    count = data.draw(st.integers(1, 7))
+    names = tuple(f"n{index}" for index in range(count))
+    rtt_ms = np.zeros((count, count))
+    upper = np.triu_indices(count, 1)
+    site = data.draw(st.lists(st.integers(0, 2), min_size=count, max_size=count))
+    for one, other in zip(*upper, strict=True):
+        near = site[one] == site[other]
+        rtt_ms[one, other] = data.draw(st.floats(1, 10) if near else st.just(np.nan) | st.floats(10, 300))
+    rtt_ms += rtt_ms.T
+    law = BatchTimeLaw(
+        fixed_s=data.draw(st.floats(0.05, 2.0)),
+        row_s=data.draw(_SHARE) / 1000,
+        even_row_s=0.0001 + data.draw(_SHARE) / 1000,
+        shared_row_s=data.draw(_SHARE) / 10000,
+        driver_trips=data.draw(st.floats(0, 30)),
+        pair_trips=data.draw(st.floats(0, 30)),
+    )
+    cap = data.draw(st.sampled_from([None, BatchCap(rows=3000), BatchCap(rows_per_replica=3000)]))
+    at_n0 = replace(operator(), driver_node="n0", cap=cap, max_replicas=data.draw(st.integers(1, 8)))
+    present = tuple(sorted(data.draw(st.sets(st.sampled_from(names), min_size=1, max_size=at_n0.max_replicas))))
+    found = placements(
+        law,
+        at_n0,
+        present,
+        tuple(name for name in names if name not in present),
+        weights=data.draw(st.dictionaries(st.sampled_from(names), st.floats(0.2, 5))),
+        delays=LatencyMap(names=names, rtt_ms=rtt_ms),
+        trigger_s=data.draw(st.sampled_from([0.1, 2.0, 10.0])),
+    )
+    chosen = [float(found.rows_per_s[size - 1]) for size in found.sizes]
+    assert chosen == sorted(set(chosen))
+    larger = [size for size in found.sizes if size > len(present)]
+    assert all(found.rows_per_s[size - 1] > found.present_rows_per_s for size in larger)
+    # Whatever carries the present load still can be chosen: one size at least carries what the present replicas do.
+    assert chosen[-1] * (1 + MIN_REPLICA_GAIN * count) >= found.present_rows_per_s
+    if (end := found.growth_end) is not None:
+        assert end.rows_per_s == chosen[-1]
+        assert all(each.node not in found.nodes[end.replicas - 1] for each in end.additions)
+        assert [each.rows_per_s for each in end.additions] == sorted(
+            (each.rows_per_s for each in end.additions), reverse=True
+        )
