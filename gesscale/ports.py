@@ -9,6 +9,7 @@ from gesscale.errors import ClusterError
 from gesscale.model.decision import Analysis, Decision, MapStatus, Outcome, Plan, Reason
 from gesscale.model.observation import WorkflowObservation
 from gesscale.model.order import Order
+from gesscale.model.undone_changes import ChangesLastHour
 from latency_map import LatencyMap
 from perfmodel import Reading
 
@@ -135,6 +136,11 @@ class Knowledge:
         """Return the operator's newest order if it has not settled."""
         latest = self.latest(operator)
         return latest if latest is not None and latest.is_pending else None
+
+    def changes_last_hour(self, operator: str, at_s: float) -> ChangesLastHour:
+        """Return the number of the operator's orders in the hour before an instant, and of those undone."""
+        orders = reversed(self.orders.get(operator, ()))
+        return ChangesLastHour.of([(order.at_s, order.added) for order in orders], at_s)
 
     def latest(self, operator: str) -> Order | None:
         """Return the operator's newest order, settled or not."""

@@ -23,6 +23,7 @@ from gesscale.knowledge.memory import KnowledgeLimits
 from gesscale.knowledge.sqlite import SqliteKnowledge
 from gesscale.loop import ControlLoop
 from gesscale.model.decision import Decision
+from gesscale.model.undone_changes import undone_changes
 from gesscale.model.workflow import BatchCap, Operator, Workflow
 from gesscale.options import PolicyOptions
 from gesscale.plan.change_budget import ChangeBudget, changing_now
@@ -39,7 +40,6 @@ from testbed.workloads.workload import Workload
 
 _BEGAN_S = 1.8e9
 _NODES = 8
-_REVERSED_WITHIN_S = 300.0
 _KEPT = KnowledgeLimits(decisions_per_operator=500, orders_per_operator=50)
 _PHYSICS = replace(read_physics("map"), service_ms_per_row=2.0)
 
@@ -52,7 +52,7 @@ class LongRunReport:
     steps: int = 0
     decisions: int = 0
     changes: int = 0
-    reversals: int = 0
+    undone_changes: int = 0
     max_changing: int = 0
     doubtful_removals: list[Decision] = field(default_factory=list)
     restarts: int = 0
@@ -150,7 +150,7 @@ def _wired(loop: ControlLoop, faults: Faults, clock: SimulatedClock) -> ControlL
 
 
 class _Watch:
-    """Counts events; only the report grows with time."""
+    """Counts events; only the report and the list of changes grow with time."""
 
     def __init__(
         self, plant: Plant, operators: Collection[str], faults: Faults, hourly: Callable[[float], None]
@@ -158,7 +158,7 @@ class _Watch:
         self.report = LongRunReport(operators=len(operators))
         self._plant, self._operators, self._faults, self._hourly = plant, operators, faults, hourly
         self._hours = self._samples = self._late = 0
-        self._touched: dict[tuple[str, str], tuple[float, bool]] = {}
+        self._resizes: dict[str, list[tuple[float, int]]] = {name: [] for name in operators}
         self._last_step_s: float | None = None
 
     def take_over(self, loop: ControlLoop, clock: SimulatedClock) -> None:
@@ -198,17 +198,12 @@ class _Watch:
         self.report.changes += 1
         if decision.outcome.removed and self._faults.active(now_s, *DOUBTFUL):
             self.report.doubtful_removals.append(decision)
-        moves = [(node, True) for node in decision.outcome.added]
-        moves += [(node, False) for node in decision.outcome.removed]
-        before = [self._touched.get((decision.operator, node)) for node, _ in moves]
-        self.report.reversals += any(
-            last is not None and last[1] is not added and now_s - last[0] < _REVERSED_WITHIN_S
-            for last, (_, added) in zip(before, moves, strict=True)
-        )
-        self._touched |= {(decision.operator, node): (now_s, added) for node, added in moves}
+        added = len(decision.outcome.added) - len(decision.outcome.removed)
+        self._resizes[decision.operator].append((now_s, added))
 
     def finished(self) -> LongRunReport:
         """Return the report with the sums of the plant."""
+        self.report.undone_changes = sum(len(undone_changes(each)) for each in self._resizes.values())
         tallies = [self._plant.tally(name) for name in self._operators]
         self.report.rows_offered = sum(each.offered_rows for each in tallies)
         self.report.rows_processed = sum(each.processed_rows for each in tallies)

@@ -42,6 +42,11 @@ class Order(BaseModel):
         """Whether it has neither settled nor timed out."""
         return self.downtime_s is None
 
+    @property
+    def added(self) -> int:
+        """Replicas added less those removed; 0 if their number before is unknown."""
+        return 0 if self.before is None else len(self.placement) - self.before
+
     def ended(self, at_s: float, downtime_s: float, *, arrived: bool, first_tasks_s: float | None = None) -> Self:
         """Return the order with its end.
 

@@ -17,6 +17,7 @@ from gesscale.model.decision import Decision
 from gesscale.model.document import as_document
 from gesscale.model.observation import Batch, OperatorReading
 from gesscale.model.order import Order
+from gesscale.model.undone_changes import ChangesLastHour
 from gesscale.model.workflow import Workflow
 from gesscale.ports import ClusterState, Latencies, Node
 
@@ -53,6 +54,13 @@ class OrderCost(TypedDict):
     first_tasks_s: Annotated[float | None, _description("Time until the first batch on exactly its nodes began.")]
 
 
+class RecentChanges(TypedDict):
+    """Changes of an operator in the hour before an instant."""
+
+    ordered: Annotated[int, _description("Number of changes.")]
+    undone: Annotated[int, _description("Those that later changes undid within ten minutes.")]
+
+
 class DecisionPoint(TypedDict):
     """Summary of a decision."""
 
@@ -83,6 +91,9 @@ class DecisionPoint(TypedDict):
     map_age_s: Annotated[float | None, _description("Age of the latency map.")]
     map_problem: Annotated[str, _description("Why the latency map is stale or unavailable; empty if it is usable.")]
     order: Annotated[OrderCost | None, _description("Newest order of the operator.")]
+    changes: Annotated[
+        RecentChanges | None, _description("Its changes in the last hour; null for decisions of an earlier process.")
+    ]
 
 
 class OperatorDocument(TypedDict):
@@ -170,7 +181,12 @@ class NodesDocument(TypedDict):
     problem: Annotated[str, _description("Why the cluster could not be read; empty if it was read.")]
 
 
-def point_of(decision: Decision, cost: OrderCost | None = None, metrics_age_s: float | None = None) -> DecisionPoint:
+def point_of(
+    decision: Decision,
+    cost: OrderCost | None = None,
+    metrics_age_s: float | None = None,
+    changes: ChangesLastHour | None = None,
+) -> DecisionPoint:
     """Return the summary of a decision for graphs, charts and tables.
 
     Parameters
@@ -179,6 +195,8 @@ def point_of(decision: Decision, cost: OrderCost | None = None, metrics_age_s: f
         The operator's newest order, see `cost_of`; None without one.
     metrics_age_s
         Age of the operator's newest batch; None without one.
+    changes
+        Its changes in the last hour; None if unknown.
     """
     analysis, plan, outcome, latency_map = (decision.analysis, decision.plan, decision.outcome, decision.latency_map)
     reading, mst, change = analysis.reading, analysis.mst, plan.change
@@ -210,6 +228,7 @@ def point_of(decision: Decision, cost: OrderCost | None = None, metrics_age_s: f
         "map_age_s": _finite(latency_map.age_s),
         "map_problem": "; ".join(filter(None, (latency_map.stale, latency_map.problem))),
         "order": cost,
+        "changes": None if changes is None else {"ordered": changes.ordered, "undone": changes.undone},
     }
 
 

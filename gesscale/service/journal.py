@@ -207,4 +207,5 @@ def _point(step: JournalStep, decision: Decision) -> DecisionPoint:
     order, reading = step.known.latest(decision.operator), decision.analysis.reading
     batches = reading.batches if reading else ()
     cost = None if order is None else cost_of(order, batches)
-    return point_of(decision, cost, decision.at_s - batches[-1].ended_at_s if batches else None)
+    age_s = decision.at_s - batches[-1].ended_at_s if batches else None
+    return point_of(decision, cost, age_s, step.known.changes_last_hour(decision.operator, decision.at_s))

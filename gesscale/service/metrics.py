@@ -52,6 +52,10 @@ class OperatorFigures:
     saturated_share: float | None = _gauge(
         "saturated_ratio", "Share of the window's batches in which it was saturated."
     )
+    changes_last_hour: int | None = _gauge("changes_last_hour", "Changes ordered in the last hour.")
+    undone_changes_last_hour: int | None = _gauge(
+        "undone_changes_last_hour", "Changes of the last hour that later ones undid within ten minutes."
+    )
     order_pending_s: float | None = _gauge("order_pending_seconds", "Age of the order that has not settled.")
 
 
@@ -66,7 +70,7 @@ def figures_of(
         The nodes that hold a replica now; None if unknown.
     """
     analysis, reading = decision.analysis, decision.analysis.reading
-    pending = known.pending(decision.operator)
+    pending, changes = known.pending(decision.operator), known.changes_last_hour(decision.operator, now_s)
     return OperatorFigures(
         min_replicas=operator.min_replicas,
         max_replicas=operator.max_replicas,
@@ -78,6 +82,8 @@ def figures_of(
         mst=analysis.mst,
         nd_max_s=None if analysis.nd_max_ms is None else analysis.nd_max_ms / 1000,
         saturated_share=reading.saturated_share if reading else None,
+        changes_last_hour=changes.ordered,
+        undone_changes_last_hour=changes.undone,
         order_pending_s=None if pending is None else max(0.0, now_s - pending.at_s),
         model=analysis.model,
         growth_blocked_by=decision.blocked_by if analysis.verdict is Verdict.MORE else None,

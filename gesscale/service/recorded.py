@@ -13,6 +13,7 @@ from gesscale.common.errors import Problem, cause_of
 from gesscale.errors import InputError, SettingsError
 from gesscale.model.decision import Decision
 from gesscale.model.order import Order
+from gesscale.model.undone_changes import ChangesLastHour
 from gesscale.monitor.record_files import Recording, read_recording, settings_file
 from gesscale.ports import ClusterState, Latencies
 from gesscale.service.assets import page_html, page_script, page_style
@@ -89,10 +90,21 @@ def _document(title: str, settings: Settings, recording: Recording) -> dict[str,
     workflow = settings.workflow.build()
     decisions = [each.decision for each in recording.decisions]
     costs = {(each.operator, each.at_s): _cost(each, recording) for each in decisions if each.acted}
+    resizes = {
+        name: [
+            (each.at_s, len(each.plan.placement) - len(each.plan.before))
+            for each in decisions
+            if each.acted and each.operator == name
+        ]
+        for name in workflow.operators
+    }
     ends_s = {name: [batch.ended_at_s for batch in batches] for name, batches in recording.batches.items()}
     points = [
         point_of(
-            decision, costs.get((decision.operator, decision.at_s)), _age_s(ends_s[decision.operator], decision.at_s)
+            decision,
+            costs.get((decision.operator, decision.at_s)),
+            _age_s(ends_s[decision.operator], decision.at_s),
+            ChangesLastHour.of(resizes[decision.operator], decision.at_s),
         )
         for decision in decisions
     ]

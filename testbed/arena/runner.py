@@ -24,7 +24,6 @@ from testbed.scoring.sample import Sample, Scores
 from testbed.scoring.scorer import Scorer, combine
 from testbed.scoring.workflow_totals import Backlog, BacklogMeter, ReplicaCount, ReplicaCounter
 from testbed.simulator.demand import BestPlacements
-from testbed.simulator.scene import Scene
 from testbed.simulator.simulation import simulate
 
 
@@ -44,17 +43,22 @@ class RunScorer:
 
     def __init__(
         self,
-        scene: Scene,
-        slo_s: float,
+        world: World,
         *,
         restart_is_supply: bool,
         with_series: bool = False,
         on_decisions: Callable[[tuple[Decision, ...]], None] = discard_decisions,
     ) -> None:
         self.on_decisions = on_decisions
-        operators = scene.workflow.operators
+        scene, operators = world.scene, world.scene.workflow.operators
         self._scorers = {
-            name: Scorer(scene.duration_s, slo_s, restart_is_supply=restart_is_supply) for name in operators
+            name: Scorer(
+                scene.duration_s,
+                world.slo_s,
+                restart_is_supply=restart_is_supply,
+                undone_within_s=world.undone_within_s,
+            )
+            for name in operators
         }
         # Completions are rows at any sink of the workflow; one scorer receives all of them.
         self.on_completion = next(
@@ -171,11 +175,7 @@ def run_case(
     scene = world.scene
     rules = varied.rules.model_copy(update={"seed": seed_of(case.seed, "policy") % _POLICY_SEEDS})
     scorer = RunScorer(
-        scene,
-        world.slo_s,
-        restart_is_supply=varied.restart_is_supply,
-        with_series=with_series,
-        on_decisions=on_decisions,
+        world, restart_is_supply=varied.restart_is_supply, with_series=with_series, on_decisions=on_decisions
     )
     try:
         with alarm_set() as alarm:

@@ -17,8 +17,8 @@ from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.report.formatting import counted, figure, short_name
 from testbed.live.report import ReportTable
 
-TOTAL_COST, REPLICAS, LATE = "total_cost", "replica_min", "late_min"
-_HEADINGS = {TOTAL_COST: "total cost", REPLICAS: "replica-min", LATE: "late min"}
+TOTAL_COST, REPLICAS, LATE, CHANGES, UNDONE = "total_cost", "replica_min", "late_min", "changes", "undone_changes"
+_HEADINGS = {TOTAL_COST: "total cost", REPLICAS: "replica-min", LATE: "late min", CHANGES: "changes", UNDONE: "undone"}
 
 COST_GOAL_PCT = 5.0
 #: Goals for the simulator's error of replica-minutes, and of late minutes (relative or absolute).
@@ -32,7 +32,8 @@ class LeagueEntry:
     Attributes
     ----------
     runs, lost: number of live runs, and of those without results
-    live, simulated: the means of cost, replica-minutes and late minutes by name; None without a run
+    live, simulated: the means of cost, replica-minutes, late minutes, changes and undone changes by name; None
+        without a figure
     live_rank, simulated_rank: by the mean cost on this load, 1 is the lowest; None without a run
     """
 
@@ -109,7 +110,13 @@ class _Group:
 
 
 def _means(costs: RunCosts, price: float) -> Mapping[str, Interval | None]:
-    by_seed = {TOTAL_COST: costs.at(price), REPLICAS: costs.at(0.0), LATE: costs.late_min()}
+    by_seed = {
+        TOTAL_COST: costs.at(price),
+        REPLICAS: costs.at(0.0),
+        LATE: costs.late_min(),
+        CHANGES: costs.group.by_seed("reconfigurations"),
+        UNDONE: costs.group.by_seed("undone_changes"),
+    }
     return {
         name: mean_interval([value for value in values.values() if value is not None])
         for name, values in by_seed.items()
@@ -265,7 +272,8 @@ class LeagueReport:
         return (
             f"Cost: replica-minutes until the last row is processed, plus {self.price:g} for each minute in which the "
             f"oldest row is older than {self.experiment.slo_s:g} s. Rank 1 is the lowest cost on a load. Brackets: "
-            f"95 % intervals over the repetitions; of two repetitions their range."
+            f"95 % intervals over the repetitions; of two repetitions their range. Undone: changes undone "
+            f"within {self.experiment.undone_within_s:g} s."
         )
 
     def tables(self) -> list[ReportTable]:

@@ -58,7 +58,7 @@ def result_of_run(run: LiveRun, case: Case, world: World, *, with_series: bool) 
     _require_whole(run.record.ordered)
     _require_in_time(run.record, world.scene.period_s)
     (operator,) = world.scene.initial
-    scorer = RunScorer(world.scene, world.slo_s, restart_is_supply=True, with_series=with_series)
+    scorer = RunScorer(world, restart_is_supply=True, with_series=with_series)
     ended_s = run.ended_s(world.scene.duration_s)
     for sample in _samples(run, world, operator, ended_s):
         scorer.on_sample(operator, sample)

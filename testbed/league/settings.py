@@ -210,6 +210,7 @@ class LeagueSettings:
             "rescale_timeout": _seconds(scenario.rescale_timeout_s),
             "drain_limit": _seconds(scenario.drain_s),
             "slo": _seconds(scenario.slo_s),
+            "undone_within": _seconds(10 * scenario.period_s),
         }
         return experiment_of(document, "testbed league")
 

@@ -55,6 +55,8 @@ class Scores:
     cost: float
     #: Whether all rows were processed in the end; if not, ``excess_time`` is a lower bound.
     drained: bool
+    #: Number of changes that later ones undid; see `gesscale.model.undone_changes`.
+    undone_changes: int
     #: Latency from event time to sink, weighted by rows; None if no row was processed (latency_mean_s, latency_p50_s,
     #: latency_p95_s, latency_p99_s).
     latency_mean_s: float | None

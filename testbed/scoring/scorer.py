@@ -6,6 +6,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from statistics import fmean
 
+from gesscale.model.undone_changes import UNDONE_WITHIN_S, undone_changes
 from testbed.scoring.latency import LagCurve, LatencyHistogram
 from testbed.scoring.sample import LAG_ABOVE, LAG_AREA, Completion, Sample, Scores
 
@@ -26,6 +27,8 @@ class Provision:
         Time over- and under-provisioned, seconds, over the measurement.
     reconfigurations
         Changes ordered during the measurement.
+    resizes
+        Instants of these changes, and replicas added less those removed.
     measured_replica_s
         Replica-seconds of the supply, over the measurement.
     total_replica_s
@@ -49,6 +52,7 @@ class Provision:
         self.over_replica_s = self.under_replica_s = self.over_s = self.under_s = 0.0
         self.measured_replica_s = self.total_replica_s = 0.0
         self.reconfigurations = 0
+        self.resizes: list[tuple[float, int]] = []
         self.changes, self.converging_s = 0, 0.0
         self.input_ended_s: float | None = None
         self.began_s: float | None = None
@@ -60,14 +64,16 @@ class Provision:
 
     def on_sample(self, sample: Sample) -> None:
         """Add a sample, in the order of time; of two at one instant the later holds and both orders count."""
-        at_s = sample.t_s
-        if self._sample is None:
+        at_s, before = sample.t_s, self._sample
+        if before is None:
             self.began_s = at_s
         else:
             self.hold_until(at_s)
         self._sample = sample
         if sample.reconfigurations and at_s < self.measured_s:
             self.reconfigurations += sample.reconfigurations
+            if before is not None:
+                self.resizes.append((at_s, sample.supply_replicas - before.supply_replicas))
 
     def hold_until(self, until_s: float) -> None:
         """Extend the newest sample to an instant."""
@@ -206,7 +212,7 @@ class Passage:
 
 
 class Scorer:
-    """Scores an operator during its run, in bounded memory.
+    """Scores an operator during its run; only the list of its changes grows with time.
 
     A sample holds until the next one, the last until the end. Areas, timeshares, reconfigurations, cost and convergence
     are over the measurement [0, T); the time after T, while the backlog drains, counts for the excess time, for
@@ -215,7 +221,14 @@ class Scorer:
     ours in ``docs/reference/metrics.md``.
     """
 
-    def __init__(self, measured_s: float, slo_s: float, *, restart_is_supply: bool = True) -> None:
+    def __init__(
+        self,
+        measured_s: float,
+        slo_s: float,
+        *,
+        restart_is_supply: bool = True,
+        undone_within_s: float = UNDONE_WITHIN_S,
+    ) -> None:
         """Begin at time 0.
 
         Raises
@@ -226,7 +239,7 @@ class Scorer:
         for what, value in (("measurement", measured_s), ("objective", slo_s)):
             if not (math.isfinite(value) and value > 0):
                 raise ValueError(f"the {what} must be above 0 s, is {value}")
-        self._measured_s = measured_s
+        self._measured_s, self._undone_within_s = measured_s, undone_within_s
         self._provision = Provision(measured_s, restart_is_supply=restart_is_supply)
         self._passage = Passage(slo_s)
 
@@ -258,6 +271,7 @@ class Scorer:
             reconfigurations=ended.reconfigurations,
             cost=ended.measured_replica_s / 60,
             drained=ended.drained,
+            undone_changes=len(undone_changes(ended.resizes, self._undone_within_s)),
             latency_mean_s=latencies.mean_s(),
             latency_p50_s=p50_s,
             latency_p95_s=p95_s,
@@ -285,9 +299,9 @@ class Scorer:
 def combine(scores_by_operator: Mapping[str, Scores]) -> Scores:
     """Return the scores of a workflow from those of its operators over the same measurement.
 
-    Sums of areas, reconfigurations, cost and node_seconds; means of timeshares and convergence; longest excess time.
-    Latencies and lag are from the one operator whose scorer received the completions at the sinks; if no row was
-    processed, the lag is the longest.
+    Sums of areas, reconfigurations, undone changes, cost and node_seconds; means of timeshares and convergence; longest
+    excess time. Latencies and lag are from the one operator whose scorer received the completions at the sinks; if no
+    row was processed, the lag is the longest.
     """
     every = tuple(scores_by_operator.values())
     reporting = [name for name, scores in scores_by_operator.items() if scores.latency_mean_s is not None]
@@ -300,6 +314,7 @@ def combine(scores_by_operator: Mapping[str, Scores]) -> Scores:
         timeshare_U=fmean(scores.timeshare_U for scores in every),
         excess_time=max(scores.excess_time for scores in every),
         reconfigurations=sum(scores.reconfigurations for scores in every),
+        undone_changes=sum(scores.undone_changes for scores in every),
         cost=sum(scores.cost for scores in every),
         drained=all(scores.drained for scores in every),
         time_to_converge_s=fmean(scores.time_to_converge_s for scores in every),

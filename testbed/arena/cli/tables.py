@@ -93,7 +93,7 @@ def standing_tables(
     ``ratios`` and ``lateness`` are headings: the reference of the ratios, and the measure of lateness.
     """
     tables: list[Table] = []
-    headings = ["policy", "replicas", lateness, "actions"]
+    headings = ["policy", "replicas", lateness, "actions", "undone"]
     for price in prices:
         headings += [f"cost at {price:g}", f"won at {price:g}"]
     if any(standing.above_oracle_pct is not None for standing in found):
@@ -106,7 +106,8 @@ def standing_tables(
 
 
 def _standing_row(standing: Standing) -> list[str]:
-    figures = [format_interval(each) for each in (standing.replicas, standing.late_min, standing.actions)]
+    means = (standing.replicas, standing.late_min, standing.actions, standing.undone)
+    figures = [format_interval(each) for each in means]
     for cost, won in zip(standing.total_costs, standing.won, strict=True):
         figures += [format_interval(cost), str(len(won)) if standing.competes else ""]
     return [_standing_name(standing), *figures, format_interval(standing.above_oracle_pct)]

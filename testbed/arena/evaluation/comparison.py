@@ -105,7 +105,7 @@ def _number(value: float | bool | None) -> float | None:
 PAPERS_METRICS = ("accuracy_O", "accuracy_U", "timeshare_O", "timeshare_U", "excess_time", "reconfigurations", "cost")
 
 #: Metrics that tables show by default.
-USUAL_METRICS = (*PAPERS_METRICS, "latency_p95_s", "lag_above_slo_s", "above_frontier_pct")
+USUAL_METRICS = (*PAPERS_METRICS, "undone_changes", "latency_p95_s", "lag_above_slo_s", "above_frontier_pct")
 
 _HIGHER_IS_BETTER = frozenset({"drained"})
 #: Already relative and of either sign, so a ratio has no meaning.

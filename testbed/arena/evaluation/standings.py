@@ -56,6 +56,8 @@ class Standing:
     late_min: Interval | None
     #: Number of instants at which changes were ordered: mean over the loads.
     actions: Interval | None
+    #: Number of changes undone within ten minutes: mean over the loads; None for results without it.
+    undone: Interval | None
     #: For each price: replica-minutes plus late minutes at that price, as a ratio to the baseline's.
     total_costs: tuple[Interval | None, ...]
     #: For each price: the loads on which its mean cost is the lowest, over the seeds that all policies have. A policy
@@ -160,6 +162,7 @@ def _standing(
         replicas=ratio(0.0),
         late_min=_mean_over_loads([each.late_min() for each in own]),
         actions=_mean_over_loads([group.by_seed("scaling_actions") for group in groups]),
+        undone=_mean_over_loads([group.by_seed("undone_changes") for group in groups]),
         total_costs=tuple(ratio(price) for price in prices),
         won=tuple(tuple(load for load, winner in at_price.items() if winner == policy) for at_price in winners),
         above_oracle_pct=_above_pct(ratio(prices[len(prices) // 2], ORACLE)) if prices else None,

@@ -11,6 +11,7 @@ from gesscale.common.yaml_text import read_yaml
 from gesscale.errors import InputError
 from gesscale.fields import Duration
 from gesscale.formatting import key_path
+from gesscale.model.undone_changes import UNDONE_WITHIN_S
 from gesscale.settings.problems import setting_problems
 from gesscale.validation import located, nearest
 from testbed.arena.case import Case
@@ -103,6 +104,8 @@ class Experiment(Section):
 
     slo_s: Latency objective of a row. Default: one period.
 
+    undone_within_s: A change is undone if its replicas are taken back within this time. Default: as on the page.
+
     restart_is_supply: Whether replicas count as supply during a restart.
 
     variants: Settings to vary.
@@ -132,6 +135,7 @@ class Experiment(Section):
     rescale_timeout_s: Duration = 300.0
     drain_limit_s: Moment = 7200.0
     slo_s: Duration = 60.0
+    undone_within_s: Duration = UNDONE_WITHIN_S
     restart_is_supply: bool = True
     #: Computation time that a policy may use in a run; beyond, the run is lost.
     time_limit_s: Duration = 60.0

@@ -137,6 +137,8 @@ class World:
     changes: Mapping[str, ChangeEffect]
     #: Latency objective, seconds.
     slo_s: float
+    #: Time within which a change can be undone, seconds.
+    undone_within_s: float
 
 
 def world_of(experiment: Experiment, case: Case) -> World:
@@ -184,6 +186,7 @@ def world_of(experiment: Experiment, case: Case) -> World:
         best=best,
         changes={name: change_effect(item) for name, item in physics.items()},
         slo_s=varied.slo_s,
+        undone_within_s=varied.undone_within_s,
     )
 
 

@@ -26,7 +26,7 @@ def test_a_point_holds_what_a_graph_and_a_chart_need():
     assert (point["state"], point["verdict"], point["reason"]) == ("lagging", "More", "Overloaded")
     assert (point["before"], point["add"]) == (["hub", "near"], ["mid"])
     assert (point["nd_max_ms"], point["planned_nd_max_ms"]) == (10.0, 50.0)
-    assert (point["acted"], point["order"]) == (True, {"at_s": T0_S})
+    assert (point["acted"], point["order"], point["changes"]) == (True, {"at_s": T0_S}, None)
     blind = decided(reason=Reason.METRICS_MISSING, verdict=Verdict.UNKNOWN, seen=False)
     point = point_of(blind)
     assert (point["state"], point["mst"], point["input_rows_per_s"], point["order"]) == ("unknown", None, None, None)

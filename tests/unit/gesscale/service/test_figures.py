@@ -4,6 +4,7 @@ from edge import known, operator
 from recorded_steps import LIVE, T0_S, decided, ordered
 
 from gesscale.model.decision import Reason, Verdict
+from gesscale.model.order import Order
 from gesscale.service.metrics import figures_of
 
 
@@ -25,3 +26,15 @@ def test_growth_is_blocked_where_a_replica_is_needed_and_none_can_be_added():
     assert blocked_by(reason=Reason.AT_MIN_REPLICAS, verdict=Verdict.FEWER) is None
     assert blocked_by(reason=Reason.COOLING_DOWN, verdict=Verdict.MORE) is None
     assert blocked_by(reason=Reason.OVERLOADED, verdict=Verdict.MORE, before=("hub",)) is None
+
+
+def test_changes_of_the_last_hour_and_those_undone():
+    def order(minutes_ago, placement, before):
+        return Order(at_s=T0_S - 60 * minutes_ago, placement=placement, before=before, downtime_s=5.0)
+
+    # Newest first: a replica is removed 8 minutes after another was added; the oldest is more than an hour ago.
+    orders = (order(2, ("hub", "near"), 3), order(10, ("hub", "mid", "near"), 2), order(70, ("hub", "near"), 1))
+    figures = figures_of(decided(), operator(), known(orders={"op": orders}), LIVE, T0_S)
+    assert (figures.changes_last_hour, figures.undone_changes_last_hour) == (2, 1)
+    figures = figures_of(decided(), operator(), known(), LIVE, T0_S)
+    assert (figures.changes_last_hour, figures.undone_changes_last_hour) == (0, 0)

@@ -34,6 +34,8 @@ def test_a_day_has_its_decisions_nodes_and_what_changes_cost(record):
     assert ages_s[0] is None
     assert all(0 <= age_s < 40 for age_s in ages_s if age_s is not None)
     assert sum(age_s is not None for age_s in ages_s) > 20
+    acted = sum(point["acted"] for point in points)
+    assert points[-1]["changes"] == {"ordered": acted, "undone": 4}  # four are added and removed within 188 s
 
 
 def test_a_truncated_record_is_shown_up_to_its_end(record):

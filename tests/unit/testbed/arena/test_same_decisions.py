@@ -26,12 +26,12 @@ WORLDS = {
     "flink": ("spikes", {"engine": "flink", "faults.failures": FAILURES, "metrics.delay": "30s"}),
 }
 DIGESTS = {
-    "faults/gesscale": "61ec0f4b114a9ad7",
-    "faults/rules": "6324287d82630f24",
-    "two/gesscale-2021": "d8459357007c1c79",
-    "two/ds2": "8c23b7cf5447c2c6",
-    "flink/gesscale": "4c523948f3f55ac2",
-    "flink/rules": "380af361a7f06b54",
+    "faults/gesscale": "43515d2874cc662b",
+    "faults/rules": "2e0462cbfd024108",
+    "two/gesscale-2021": "f6578dc7eb10e091",
+    "two/ds2": "be3c7740bb5d7ef6",
+    "flink/gesscale": "ae71bfe60963036d",
+    "flink/rules": "0da5a15c9e59b987",
 }
 
 

@@ -26,7 +26,12 @@ def results(*, lost=(), without=()):
         if case.policy in without:
             continue
         paid, late = (figure + case.seed for figure in FIGURES[case.policy, case.workload])
-        metrics = {"node_seconds": 60.0 * paid, "lag_above_slo_s": 60.0 * late, "scaling_actions": 4}
+        metrics = {
+            "node_seconds": 60.0 * paid,
+            "lag_above_slo_s": 60.0 * late,
+            "scaling_actions": 4,
+            "undone_changes": case.seed,
+        }
         gone = (case.policy, case.workload, case.seed) in lost
         found.append(CaseResult(case=case, lost="raised") if gone else CaseResult(case=case, metrics=metrics))
     return found
@@ -47,6 +52,7 @@ def test_costs_are_geometric_means_over_loads_of_ratios_to_ideal():
     )
     assert ours.late_min.mean == 3.0  # of 0, 1, 5 and 6
     assert ours.actions.mean == 4.0
+    assert ours.undone.mean == 0.5  # 0 and 1
 
 
 def test_the_lowest_cost_wins_a_load_and_references_win_none():

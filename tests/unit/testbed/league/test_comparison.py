@@ -8,11 +8,17 @@ from testbed.league.report import LeagueReport
 EXPERIMENT = an_experiment(policies=["ds2", "drs", "gesscale"], workloads=["steps"], seeds=2)
 
 
-def run(policy, seed, minutes, late_min=0.0, lost=""):
+def run(policy, seed, minutes, late_min=0.0, lost="", **more):
     case = Case(policy=policy, workload="steps", seed=seed)
     if lost:
         return CaseResult(case=case, lost=lost)
-    metrics = {"node_seconds": 60.0 * minutes, "lag_above_slo_s": 60.0 * late_min, "rows_lost": 0, "rows_doubled": 0}
+    metrics = {
+        "node_seconds": 60.0 * minutes,
+        "lag_above_slo_s": 60.0 * late_min,
+        "rows_lost": 0,
+        "rows_doubled": 0,
+        **more,
+    }
     return CaseResult(case=case, metrics=metrics)
 
 
@@ -43,6 +49,17 @@ def test_ranks_are_by_the_mean_cost_of_each_side():
     ]
     drs = both.entries[2]
     assert [drs.live[name].mean for name in ("total_cost", "replica_min", "late_min")] == [26.0, 16.0, 1.0]
+
+
+def test_changes_and_undone_ones_are_in_tables_and_json():
+    live = [run("ds2", seed, 10, reconfigurations=8, undone_changes=seed) for seed in (0, 1)]
+    simulated = [run("ds2", seed, 10) for seed in (0, 1)]
+    both = report_of(live, simulated)
+    (entry,) = both.entries
+    assert (entry.live["changes"].mean, entry.live["undone_changes"].mean) == (8.0, 0.5)
+    assert (entry.simulated["changes"], entry.simulated["undone_changes"]) == (None, None)
+    (table, *_) = both.tables()
+    assert table.headings[-4:] == ["changes live", "changes simulated", "undone live", "undone simulated"]
 
 
 def test_reversed_pairs_are_found():

@@ -59,6 +59,7 @@ def test_the_papers_seven_metrics_computed_by_hand() -> None:
     assert scores.excess_time == pytest.approx(0.16)
     assert scores.drained
     assert scores.reconfigurations == 2  # the third is ordered when the measurement is over
+    assert scores.undone_changes == 1  # a replica is added at 120 s and removed at 480 s
     assert scores.cost == pytest.approx((1 + 2 + 2 + 2 + 1) * 2)  # replica-minutes, two minutes each
 
 
@@ -109,7 +110,7 @@ def test_operators_are_combined_by_sums_means_and_the_longest() -> None:
     assert both.accuracy_O == pytest.approx(0.2)
     assert both.timeshare_U == pytest.approx((20 + 100) / 2)
     assert both.excess_time == pytest.approx(100 / 600)  # the sink's input continues until 700 s; the source has 0.16
-    assert both.reconfigurations == 2
+    assert (both.reconfigurations, both.undone_changes) == (2, 1)
     assert both.cost == pytest.approx(16 + 10)
     assert both.node_seconds == pytest.approx(1060 + 700)
     assert both.time_to_converge_s == pytest.approx((120 + 600) / 2)
