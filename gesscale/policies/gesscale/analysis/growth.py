@@ -42,8 +42,8 @@ class GrowthEnd:
         return self.is_too_far(self.nearest)
 
     def is_too_far(self, addition: Addition) -> bool:
-        """Return True if a node would add capacity, were it no farther than the others."""
-        return carries_more(addition.near_rows_per_s, self.replicas + 1, self.rows_per_s, self.replicas)
+        """Return True if a node adds too little because of its delay."""
+        return addition.near_rows_per_s - addition.rows_per_s > MIN_REPLICA_GAIN * self.rows_per_s / self.replicas
 
 
 def growing_sizes(rows_per_s: NDArray[np.float64], least: int) -> tuple[int, ...]:
