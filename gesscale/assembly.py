@@ -167,7 +167,7 @@ def open_monitor(
     """Open the metric source of some operators."""
     source = _open_batches(group, urls, hosts, client)
     offsets = {name: KafkaOffsets(topic.bootstrap, topic.topic, client.resolve) for name, topic in topics.items()}
-    return KafkaInput(source, offsets, group.timeout_s) if offsets else source
+    return KafkaInput(source, offsets, group.timeout_s, group.window_s) if offsets else source
 
 
 def _cluster_entry(settings: Settings) -> EntryPoint | None:

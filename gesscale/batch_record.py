@@ -99,6 +99,21 @@ class BatchFigures:
         "latest and end offsets of the sources",
         "backlog_rows",
     )
+    end_offset_rows_total: float | None = _optional(
+        "Sum of the end offsets of the topics when the last batch began; NaN unless it reads one source, and that is "
+        "Kafka.",
+        "latest offsets of the source",
+        "end_offset_rows_total",
+    )
+    source_partitions: int | None = _optional(
+        "Partitions of the sources; NaN if they follow the executors, or are unknown.",
+        "offsets of Kafka, options of the rate sources",
+        "source_partitions",
+        zero_is_valid=False,
+    )
+    tasks: int | None = _optional(
+        "Tasks of the largest stage of that batch; NaN if unknown.", _JOBS, "batch_tasks", zero_is_valid=False
+    )
     output_rows: int | None = _optional(
         "Rows that the batch wrote; NaN if the sink does not report them.",
         "`sink.numOutputRows`, else `count_output`",

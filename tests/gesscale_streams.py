@@ -13,6 +13,8 @@ from gesscale.ports import ClusterState, Knowledge, Node
 from gesscale.settings.analyze import AnalyzeSettings
 
 TRIGGER_S = 10.0
+TOPIC_ROWS = 50_000.0
+"""In the topic before the query started."""
 FLOW = workflow(replace(operator(), cap=None))
 
 
@@ -30,6 +32,7 @@ def stream(
             nodes=placement,
             trigger_s=TRIGGER_S,
             offered_rows_total=load * TRIGGER_S * index,
+            end_offset_rows_total=TOPIC_ROWS + load * TRIGGER_S * index,
             backlog_rows=backlog,
         )
         for index in range(6 * minutes)

@@ -1,7 +1,8 @@
-"""Input rate of operators that read a Kafka topic, from the end offsets of the broker."""
+"""Offered rows of operators that read a Kafka topic, from the end offsets of the broker."""
 
 import logging
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from concurrent.futures import wait
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,6 +15,8 @@ from gesscale.errors import InputError, MetricsUnavailableError
 from gesscale.extras import how_to_install
 from gesscale.formatting import describe_exception
 from gesscale.model.observation import OperatorReading, WorkflowObservation
+from gesscale.model.offered import OfferedPoint
+from gesscale.monitor.kafka_join import add_end, join_end_offsets
 from gesscale.ports import MetricSource
 from latency_map import LatencyMapError
 from latency_map.measure.peers import split_host_port
@@ -91,49 +94,58 @@ class KafkaOffsets:
 
 @dataclass(frozen=True, slots=True)
 class KafkaInput:
-    """A metric source that takes the input rate of some operators from their topics.
+    """A metric source that adds the end offsets of some operators' topics to their readings.
 
     A driver reports the offered rows as of the start of its newest batch, the broker reports the present ones. If the
-    broker does not respond, the driver's figure is kept, and a warning is logged.
+    broker does not respond, or its totals do not fit those of the driver, the driver's figures are kept, and a warning
+    is logged.
     """
 
     #: Reads all other figures.
     source: MetricSource
     #: Topics by operator.
     topics: Mapping[str, KafkaOffsets]
-    #: Timeout of each request, seconds.
+    #: Timeout of each request, and length of the window of a reading, seconds (timeout_s, window_s).
     timeout_s: float
-    _last: dict[str, tuple[float, int]] = field(default_factory=dict, repr=False)
+    window_s: float
+    monotonic_s: Callable[[], float] = field(default=time.monotonic, repr=False)
+    _ends: dict[str, list[OfferedPoint]] = field(default_factory=dict, repr=False)
 
     def observe(self, now_s: float) -> WorkflowObservation:
-        """Read every operator; its input rate is the growth of the end offsets since the last call."""
+        """Read every operator and the ends of its topic."""
+        ahead_s = now_s - self.monotonic_s()
         seen = self.source.observe(now_s)
         requests = {
-            name: in_thread(partial(self._end_offset_rows, name), name=f"kafka-{name}")
+            name: in_thread(partial(self._end, name, ahead_s), name=f"kafka-{name}")
             for name in seen.readings.keys() & self.topics.keys()
         }
         # The parts of a request have separate timeouts, which may add up to twice the timeout.
         wait(requests.values(), timeout=2 * self.timeout_s)
-        rows = {name: future.result() for name, future in requests.items() if future.done()}
-        readings = {name: self._with_input(reading, rows.get(name), now_s) for name, reading in seen.readings.items()}
+        ends = {name: future.result() for name, future in requests.items() if future.done()}
+        readings = {name: self._joined(reading, ends.get(name)) for name, reading in seen.readings.items()}
         return replace(seen, readings=readings)
 
-    def _end_offset_rows(self, operator: str) -> int | None:
+    def _end(self, operator: str, ahead_s: float) -> OfferedPoint | None:
         try:
-            return self.topics[operator].end_offset_rows(self.timeout_s)
+            rows = self.topics[operator].end_offset_rows(self.timeout_s)
         except MetricsUnavailableError as error:
             log_problem(_LOG, logging.WARNING, "kafka-rate-missing", operator=operator, cause=str(error))
             return None
+        return OfferedPoint(ahead_s + self.monotonic_s(), float(rows))
 
-    def _with_input(self, reading: OperatorReading, rows: int | None, now_s: float) -> OperatorReading:
+    def _joined(self, reading: OperatorReading, end: OfferedPoint | None) -> OperatorReading:
         name = reading.operator
-        if rows is None:
+        if end is None:
             return reading
-        at_s, before = self._last.get(name, (now_s, rows))
-        self._last[name] = (now_s, rows)
-        if now_s <= at_s or rows < before:
+        ends = self._ends[name] = add_end(self._ends.get(name, ()), end, reading, self.window_s)
+        joined = join_end_offsets(reading, ends, self.window_s)
+        if joined is None:
+            topic, read = self.topics[name].topic, reading.batches[-1].end_offset_rows_total
+            log_problem(
+                _LOG, logging.WARNING, "kafka-topic-differs", operator=name, topic=topic, rows=end.rows, read_rows=read
+            )
             return reading
-        return replace(reading, input_rows_per_s=(rows - before) / (now_s - at_s))
+        return joined
 
 
 def _confluent_kafka() -> tuple[Any, Any, Any, Any]:

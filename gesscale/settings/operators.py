@@ -39,7 +39,8 @@ class OperatorSettings(SettingsGroup):
     metrics_url: WebAddress | None = None
     """Address at which the driver publishes batches; `monitor.source: driver` needs it. Default: none."""
     kafka: KafkaSettings | None = None
-    """Topic of the operator, for the offered load. Default: none; the driver reports the load."""
+    """Topic of the operator. Its broker reports the rows since the newest batch, which then belong to load and backlog.
+    Default: none; the load is known up to the start of the newest batch."""
 
     @model_validator(mode="after")
     def _check_cap(self) -> Self:

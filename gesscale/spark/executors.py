@@ -83,6 +83,17 @@ class TaskTotals(NamedTuple):
     seconds: float
     #: Tasks with a state partition.
     with_state: int = 0
+    #: Finished tasks.
+    tasks: int = 0
+
+
+class BatchWork(NamedTuple):
+    """Work of a batch."""
+
+    #: Total work of the tasks of each executor, over all stages.
+    by_executor: Mapping[str, TaskTotals]
+    #: Tasks of the stage with the most.
+    tasks: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,10 +138,10 @@ class JobWatch:
         self._pause = pause
         self._next = 0
         self._open: list[int] = []
-        self._work: dict[tuple[str, int], dict[str, TaskTotals]] = {}
+        self._work: dict[tuple[str, int], BatchWork] = {}
 
-    def work_of_batch(self, run_id: str, batch_id: int) -> Mapping[str, TaskTotals] | None:
-        """Return the work of the tasks of a finished batch, once; None if it is not complete."""
+    def work_of_batch(self, run_id: str, batch_id: int) -> BatchWork | None:
+        """Return the work of a finished batch, once; None if it is not complete."""
         key = run_id, batch_id
         for pause_s in _RETRY_PAUSES_S:
             if pause_s:
@@ -159,13 +170,20 @@ class JobWatch:
         return is_complete
 
     def _add(self, batch: tuple[str, int], job: SparkJob) -> None:
-        sums = self._work.setdefault(batch, {})
+        known = self._work.get(batch, BatchWork({}, 0))
+        sums, most = dict(known.by_executor), known.tasks
         for stage in job.stages:
-            for executor, tasks in self._store.task_totals(stage).items():
+            done = self._store.task_totals(stage)
+            most = max(most, sum(each.tasks for each in done.values()))
+            for executor, each in done.items():
                 before = sums.get(executor, TaskTotals(0, 0.0))
                 sums[executor] = TaskTotals(
-                    before.records + tasks.records, before.seconds + tasks.seconds, before.with_state + tasks.with_state
+                    records=before.records + each.records,
+                    seconds=before.seconds + each.seconds,
+                    with_state=before.with_state + each.with_state,
+                    tasks=before.tasks + each.tasks,
                 )
+        self._work[batch] = BatchWork(sums, most)
         while len(self._work) > _MAX_REMEMBERED:
             del self._work[next(iter(self._work))]
 

@@ -9,7 +9,7 @@ from typing import Any
 from gesscale.batch_record import BatchRecord, HostWork
 from gesscale.common.errors import Problem
 from gesscale.common.logs import log_problem
-from gesscale.spark.executors import ExecutorWatch, JobWatch, work_by_host
+from gesscale.spark.executors import BatchWork, ExecutorWatch, JobWatch, work_by_host
 from gesscale.spark.records import ExecutorSnapshot, QueryHistory, QuerySettings, document, ran_batch, trigger_time_s
 from gesscale.spark.sources import OffsetRows, Sources
 from gesscale.spark.triggers import UNKNOWN_TRIGGER, QueryTrigger
@@ -66,8 +66,15 @@ class OperatorState:
         latest_offset_ms = (report.get("durationMs") or {}).get("latestOffset", 0)
         planned_with = self._watch.snapshot_at(trigger_time_s(report["timestamp"]) + latest_offset_ms / 1000)
         now = self.executors()
-        by_host = self._by_host(run_id, report, planned_with, now)
-        batch = history.add(report, self.settings, planned_with=planned_with, now=now, by_host=by_host)
+        work = self._work(run_id, report)
+        batch = history.add(
+            report,
+            self.settings,
+            planned_with=planned_with,
+            now=now,
+            by_host=self._by_host(work, report, planned_with, now),
+            tasks=(work.tasks or None) if work else None,
+        )
         if batch is not None:
             self._log_warnings(history, batch)
             for notify in self._batch_end_listeners:
@@ -97,24 +104,26 @@ class OperatorState:
             self.count_failure("executors-unreadable", error)
             return None
 
-    def _by_host(
-        self,
-        run_id: str,
-        report: Mapping[str, Any],
-        planned_with: ExecutorSnapshot | None,
-        now: ExecutorSnapshot | None,
-    ) -> Mapping[str, HostWork] | None:
-        """Return the work of each replica in a batch; after the first failure, Spark's jobs are not read again."""
+    def _work(self, run_id: str, report: Mapping[str, Any]) -> BatchWork | None:
+        """Return the work of a batch; after the first failure, Spark's jobs are not read again."""
         if self._jobs is None or not ran_batch(report):
             return None
         try:
-            done = self._jobs.work_of_batch(run_id, int(report["batchId"]))
+            return self._jobs.work_of_batch(run_id, int(report["batchId"]))
         except Exception as error:  # noqa: BLE001 - py4j may raise anything; the query must not be affected
             self._jobs = None
             self.count_failure("spark-jobs-unreadable", error)
             return None
+
+    def _by_host(
+        self,
+        work: BatchWork | None,
+        report: Mapping[str, Any],
+        planned_with: ExecutorSnapshot | None,
+        now: ExecutorSnapshot | None,
+    ) -> Mapping[str, HostWork] | None:
         known = [each for executors in (planned_with, now) if executors for each in executors.members]
-        return None if done is None else work_by_host(done, known, int(report["numInputRows"]))
+        return None if work is None else work_by_host(work.by_executor, known, int(report["numInputRows"]))
 
     def count_failure(self, code: str, error: Exception, **fields: Any) -> None:
         """Count a failure and log it once."""

@@ -11,7 +11,7 @@ from gesscale.batch_record import BatchRecord, HostWork
 from gesscale.common import API_VERSION
 from gesscale.common.errors import InputError
 from gesscale.spark.reconcile_actions import LiveExecutor
-from gesscale.spark.sources import OffsetRows, Sources
+from gesscale.spark.sources import OffsetRows, Sources, end_offset_rows, partitions_of
 from gesscale.spark.triggers import UNKNOWN_TRIGGER, QueryTrigger
 
 ATTACH = "gesscale.spark.attach"
@@ -99,6 +99,7 @@ class QueryHistory:
         planned_with: ExecutorSnapshot | None,
         now: ExecutorSnapshot | None,
         by_host: Mapping[str, HostWork] | None = None,
+        tasks: int | None = None,
     ) -> BatchRecord | None:
         """Record the progress report of a finished batch; return None if it has no finished batch.
 
@@ -108,6 +109,8 @@ class QueryHistory:
             The executors when the batch was planned and when it ended; None if unknown.
         by_host
             The work of the replica on each host; None if unknown.
+        tasks
+            Tasks of the largest stage; None if unknown.
         """
         if not ran_batch(progress):
             return None
@@ -127,6 +130,9 @@ class QueryHistory:
             offered_rows_total=None if position is None else position.offered,
             processed_rows_total=self.processed_rows_total,
             backlog_rows=None if position is None else position.backlog,
+            end_offset_rows_total=end_offset_rows(progress["sources"]),
+            source_partitions=partitions_of(progress["sources"]),
+            tasks=tasks,
             replicas=None if now is None else len(now.hosts),
             hosts=_distinct(now),
             hosts_at_start=_distinct(planned_with),

@@ -157,10 +157,12 @@ def _text(option: Any) -> str:
 
 
 def _task_totals(summary: Any, has_state: bool) -> TaskTotals:
+    tasks = int(summary.succeededTasks())
     return TaskTotals(
         records=int(summary.inputRecords()),
         seconds=summary.taskTime() / 1000,
-        with_state=int(summary.succeededTasks()) if has_state else 0,
+        with_state=tasks if has_state else 0,
+        tasks=tasks,
     )
 
 

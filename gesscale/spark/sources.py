@@ -18,6 +18,8 @@ OffsetRows = Callable[[str], float | None]
 _NO_OFFSET = ("", "null", "None")  # Spark's null reaches Python as the text "None"
 _RATE = re.compile(r"RateStreamV2\[rowsPerSecond=(\d+), rampUpTimeSeconds=(\d+)")
 
+_PARTITIONS = re.compile(r"\bnumPartitions=(\d+)")
+
 
 def parse_offset(offset: object) -> object | None:
     """Parse an offset of a progress report, which is JSON or its text; None if there is none.
@@ -90,6 +92,8 @@ class SourceKind:
     matches: Callable[[object, str], bool]
     #: Rows up to such an offset; same arguments. None if unknown.
     rows: Callable[[object, str], float | None] = lambda offset, _description: sum_of_numbers(offset)
+    #: Number of its partitions; same arguments. None if it follows the executors, or is unknown.
+    partitions: Callable[[object, str], int | None] = lambda _offset, _description: None
     #: Whether offsets certainly count rows; if not, one batch must confirm it by reading as many rows as its
     #: offsets count.
     is_certain: bool = True
@@ -106,6 +110,16 @@ def _is_by_partition(offset: object, _description: str) -> bool:
             for topic in offset.values()
         )
     )
+
+
+def _partitions_of_topics(offset: object, _description: str) -> int | None:
+    return sum(len(topic) for topic in offset.values()) if isinstance(offset, dict) else None
+
+
+def _described_partitions(_offset: object, description: str) -> int | None:
+    """Return the number of partitions in the description of a rate source; by default one for each core."""
+    found = _PARTITIONS.search(description)
+    return int(found[1]) if found else None
 
 
 def _is_rate(offset: object, description: str) -> bool:
@@ -131,14 +145,17 @@ def _is_described(beginning: str) -> Callable[[object, str], bool]:
     return lambda _, description: description.startswith(beginning)
 
 
+KAFKA = "Kafka"
 _PYTHON = "org.apache.spark.sql.execution.datasources.v2.python.Python"
 #: All kinds; the first match counts.
 KINDS = (
-    SourceKind("rate", _is_rate, _rows_of_rate),
-    SourceKind("rate-micro-batch", _is_described("RatePerMicroBatchStream["), _rows_of_micro_batches),
+    SourceKind("rate", _is_rate, _rows_of_rate, _described_partitions),
+    SourceKind(
+        "rate-micro-batch", _is_described("RatePerMicroBatchStream["), _rows_of_micro_batches, _described_partitions
+    ),
     SourceKind("socket", _is_described("TextSocketV2[")),
     SourceKind("files", _has_only("logOffset"), lambda _offset, _description: None),
-    SourceKind("Kafka", _is_by_partition),
+    SourceKind(KAFKA, _is_by_partition, partitions=_partitions_of_topics),
     SourceKind(
         "Python, rows",
         lambda offset, _: isinstance(offset, dict) and list(offset) == ["rows"] and _is_count(offset["rows"]),
@@ -242,6 +259,47 @@ class Source:
             return Problem("source-kind-unknown", {"source": self.label, "offset": offset})
         code = _CODES_OF_UNKNOWN_ROWS.get(kind.name, "source-offset-missing")
         return Problem(code, {"source": self.label})
+
+
+def partitions_of(reports: Sequence[Mapping[str, Any]]) -> int | None:
+    """Return the number of partitions of all sources in a progress report; None if one is unknown.
+
+    Examples
+    --------
+    >>> partitions_of([{"latestOffset": {"rides": {"0": 7, "1": 5}}}, {"latestOffset": {"zones": {"0": 3}}}])
+    3
+    """
+    counts = [_count_partitions(report) for report in reports]
+    known = [count for count in counts if count]
+    return sum(known) if known and len(known) == len(counts) else None
+
+
+def _count_partitions(report: Mapping[str, Any]) -> int | None:
+    offset, description = _latest_offset(report), str(report.get("description") or "")
+    kind = kind_of(offset, description)
+    return None if kind is None else kind.partitions(offset, description)
+
+
+def end_offset_rows(reports: Sequence[Mapping[str, Any]]) -> float | None:
+    """Return the sum of the end offsets of the topics of the only source; None if there is another one.
+
+    A topic that a query reads by two sources would count twice.
+
+    Examples
+    --------
+    >>> end_offset_rows([{"latestOffset": {"rides": {"0": 123, "1": 77}}}])
+    200.0
+    """
+    if len(reports) != 1:
+        return None
+    offset = parse_offset(reports[0].get("latestOffset"))
+    kind = kind_of(offset, str(reports[0].get("description") or ""))
+    return sum_of_numbers(offset) if kind is not None and kind.name == KAFKA else None
+
+
+def _latest_offset(report: Mapping[str, Any]) -> object:
+    latest = parse_offset(report.get("latestOffset"))
+    return parse_offset(report.get("endOffset")) if latest is None else latest
 
 
 @dataclass(slots=True)

@@ -28,6 +28,7 @@ from gesscale.policies.gesscale import details
 from gesscale.policies.gesscale.analysis.capacity import predicted_mst, warm_samples
 from gesscale.policies.gesscale.analysis.changes import buckets_ahead, change_cost
 from gesscale.policies.gesscale.analysis.costs import estimate_costs
+from gesscale.policies.gesscale.analysis.demand import waiting_rows
 from gesscale.policies.gesscale.analysis.limits import (
     blocking_reason,
     change_reason,
@@ -359,11 +360,6 @@ class GesscalePolicy:
         newest = reading.batches[-1]
         late_s = _SAFETY_CYCLES * max(trigger_s, newest.seconds)
         allowed_s = max(slo_s - late_s, _MIN_ALLOWED_SHARE * slo_s)
-        # The driver counted the backlog when its newest batch began. Since then rows arrived, and after the batch more
-        # rows were processed.
-        since_s = max(0.0, reading.at_s - newest.ended_at_s)
-        arrived_rows = ahead.newest * (since_s + newest.seconds)
-        processed_rows = sized.present_rows_per_s * since_s
         return PlanningHorizon(
             rows_per_s=np.maximum.accumulate(sized.rows_per_s),
             replicas=present,
@@ -374,7 +370,7 @@ class GesscalePolicy:
             offered=offered,
             deadline_rows=memo.load.deadline_rows(offered, instants_s, allowed_s),
             weights=futures.weights,
-            backlog_rows=max(0.0, (reading.backlog_rows or 0.0) + arrived_rows - processed_rows),
+            backlog_rows=waiting_rows(reading, ahead.newest, sized.present_rows_per_s),
             change=change,
             late_minute_price=self.sizing.late_minute_price,
         )

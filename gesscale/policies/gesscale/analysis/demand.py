@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
+from gesscale.model.observation import OperatorReading
 from gesscale.model.offered import OfferedPoint, offered_rate
 
 Array = NDArray[np.float64]
@@ -195,6 +196,19 @@ class LoadHistory(BaseModel):
                 "pending": self.pending[len(passed) :],
             }
         )
+
+
+def waiting_rows(reading: OperatorReading, offered_rows_per_s: float, processed_rows_per_s: float) -> float:
+    """Return the backlog at the end of the window.
+
+    That of the reading belongs to the newest total. Since then rows were offered, and since the newest batch rows were
+    processed.
+    """
+    newest = reading.batches[-1]
+    counted_s = reading.offered_points[-1].at_s if reading.offered_points else newest.ended_at_s - newest.seconds
+    offered = offered_rows_per_s * max(0.0, reading.at_s - counted_s)
+    processed = processed_rows_per_s * max(0.0, reading.at_s - newest.ended_at_s)
+    return max(0.0, (reading.backlog_rows or 0.0) + offered - processed)
 
 
 class _PointsKey(tuple[OfferedPoint, ...]):

@@ -5,10 +5,12 @@ from contextlib import closing
 
 import pytest
 from edge import FakeMetrics, observe, reading
-from refusals import refused
+from refusals import logged_codes, refused
 
 from gesscale.common.http_client import Address, FetchError
 from gesscale.errors import MetricsUnavailableError
+from gesscale.model.observation import Batch, OperatorReading
+from gesscale.model.offered import OfferedPoint
 from gesscale.monitor.kafka import KafkaInput, KafkaOffsets
 
 HOST = "localhost"
@@ -31,6 +33,8 @@ def test_a_silent_broker_times_out() -> None:
 class Offsets:
     """A topic with the end offsets of the test; None: no broker."""
 
+    topic = "rides"
+
     def __init__(self, *ends: int | None) -> None:
         self.ends = list(ends)
 
@@ -41,19 +45,37 @@ class Offsets:
         return end
 
 
-def rates(*ends: int | None) -> list[float | None]:
-    source = KafkaInput(FakeMetrics([observe(reading(offered=7.0))]), {"op": Offsets(*ends)}, 1.0)
-    return [source.observe(10.0 * step).readings["op"].input_rows_per_s for step in range(len(ends))]
+def test_each_reading_is_joined_to_the_end_of_its_topic(caplog: pytest.LogCaptureFixture) -> None:
+    # A batch of 2 s began at 998 s: the driver counted 700 rows of the query by then, and 4700 of the topic.
+    def read(number: int, began_s: float, rows: float) -> OperatorReading:
+        newest = Batch(
+            batch_id=number,
+            ended_at_s=began_s + 2.0,
+            rows=100,
+            seconds=2.0,
+            nodes=("hub",),
+            offered_rows_total=rows,
+            end_offset_rows_total=4000.0 + rows,
+        )
+        return reading(backlog=50.0, offered=7.0, batches=(newest,), offered_points=(OfferedPoint(began_s, rows),))
 
-
-def test_the_input_rate_is_the_growth_of_the_end_offsets() -> None:
-    # 500 rows more after 10 s are 50 rows/s; the first call has no base and keeps the driver's 7 rows/s.
-    assert rates(1000, 1500, 1500) == [7.0, 50.0, 0.0]
-
-
-def test_without_a_broker_the_driver_s_figure_is_used() -> None:
-    # (1800 - 1000) rows / 20 s = 40 rows/s
-    assert rates(1000, None, 1800) == [7.0, 7.0, 40.0]
+    steps = [observe(read(8, 970.0, 500.0)), observe(read(9, 998.0, 700.0))]
+    clock_s = iter([0.0, 0.5, 0.0, 0.0, 0.5, 0.0, 0.5])  # in the second step there is no answer
+    source = KafkaInput(
+        FakeMetrics(steps),
+        {"op": Offsets(4600, None, 5300, 4000)},
+        timeout_s=1.0,
+        window_s=60.0,
+        monotonic_s=lambda: next(clock_s),
+    )
+    found = [source.observe(at_s).readings["op"] for at_s in (980.0, 1000.0, 1005.0, 1010.0)]
+    assert [each.backlog_rows for each in found] == [50.0, 50.0, 650.0, 50.0]
+    # The answer came half a second after the step began: 600 rows more by 1005.5 s, in 7.5 s.
+    assert found[2].offered_points == ((998.0, 700.0), (1005.5, 1300.0))
+    assert found[2].input_rows_per_s == pytest.approx(600 / 7.5)
+    assert [each.input_rows_per_s for each in (found[0], found[1], found[3])] == [7.0, 7.0, 7.0]
+    # The topic was made again: it has fewer rows than the driver read.
+    assert logged_codes(caplog.text) == ["kafka-rate-missing", "kafka-topic-differs"]
 
 
 def test_a_forbidden_broker_is_not_connected_to() -> None:

@@ -43,14 +43,26 @@ class Spark:
     def task_totals(self, stage):
         return self.stages.get(stage, {})
 
+    def work(self, batch, run=RUN):
+        return self.watch.work_of_batch(run, batch).by_executor
+
 
 def test_the_jobs_of_a_batch_add_up():
     spark = Spark()
     spark.run(4, a=TaskTotals(10, 1.0), b=TaskTotals(20, 2.0))
     spark.run(4, a=TaskTotals(1, 0.5))
     spark.stages[101] = {"b": TaskTotals(0, 0.25)}  # the second stage of the second job
-    assert spark.watch.work_of_batch(RUN, 4) == {"a": (11, 1.5, 0), "b": (20, 2.25, 0)}
+    assert spark.work(4) == {"a": (11, 1.5, 0, 0), "b": (20, 2.25, 0, 0)}
     assert spark.pauses_s == []
+
+
+def test_the_largest_stage_of_a_batch_gives_its_tasks():
+    spark = Spark()
+    spark.run(4, a=TaskTotals(10, 1.0, tasks=3), b=TaskTotals(20, 2.0, tasks=1))
+    spark.stages[100] = {"a": TaskTotals(0, 0.1, 2, tasks=2)}  # after the shuffle
+    spark.run(4, b=TaskTotals(1, 0.5, tasks=1))
+    work = spark.watch.work_of_batch(RUN, 4)
+    assert (work.tasks, work.by_executor["a"].tasks) == (4, 5)
 
 
 def test_other_batches_queries_and_jobs_do_not_count():
@@ -61,16 +73,16 @@ def test_other_batches_queries_and_jobs_do_not_count():
     spark.run(0, description="", a=TaskTotals(4, 1.0))
     spark.run(4, a=TaskTotals(8, 1.0))
     spark.run(5, a=TaskTotals(16, 1.0))
-    assert spark.watch.work_of_batch(RUN, 4) == {"a": (8, 1.0, 0)}
-    assert spark.watch.work_of_batch(RUN, 5) == {"a": (16, 1.0, 0)}, "it ended before the request"
-    assert spark.watch.work_of_batch("9a9a", 4) == {"a": (2, 1.0, 0)}
+    assert spark.work(4) == {"a": (8, 1.0, 0, 0)}
+    assert spark.work(5) == {"a": (16, 1.0, 0, 0)}, "it ended before the request"
+    assert spark.work(4, "9a9a") == {"a": (2, 1.0, 0, 0)}
 
 
 def test_late_job_records_are_awaited():
     spark = Spark()
     first = spark.run(0, ended=False, a=TaskTotals(1, 1.0))
     spark.late.append(lambda: spark.end(first))
-    assert spark.watch.work_of_batch(RUN, 0) == {"a": (1, 1.0, 0)}
+    assert spark.work(0) == {"a": (1, 1.0, 0, 0)}
     assert spark.pauses_s == [0.05]
 
 
@@ -78,7 +90,7 @@ def test_only_the_newest_jobs_of_a_long_session_are_read():
     spark = Spark()
     for batch in range(1000):
         spark.run(batch, a=TaskTotals(1, 1.0))
-    assert spark.watch.work_of_batch(RUN, 999) == {"a": (1, 1.0, 0)}
+    assert spark.work(999) == {"a": (1, 1.0, 0, 0)}
     assert len(spark.looked_at) == 64
     for batch in range(1000, 1200):
         spark.run(batch, a=TaskTotals(1, 1.0))

@@ -25,8 +25,8 @@ def report(batch_id=0, rows=100, start="None", end='{"rows": 100}', latest='{"ro
     }  # fmt: skip
 
 
-def add(history, progress, given=None, planned_with=TWO, now=TWO, by_host=None):
-    return history.add(progress, given or settings(), planned_with=planned_with, now=now, by_host=by_host)
+def add(history, progress, given=None, planned_with=TWO, now=TWO, **work):
+    return history.add(progress, given or settings(), planned_with=planned_with, now=now, **work)
 
 
 def test_offered_and_backlog_come_from_the_latest_offset():
@@ -34,6 +34,14 @@ def test_offered_and_backlog_come_from_the_latest_offset():
     # the first batch took 100 rows up to offset 100, so the query started at 0: 350 offered, backlog 350 - 100
     assert (batch.offered_rows_total, batch.backlog_rows, batch.processed_rows_total) == (350.0, 250.0, 100)
     assert (batch.seconds, batch.ended_at_s - batch.started_at_s) == (1.5, 1.5)
+
+
+def test_a_topic_is_known_by_its_end_offsets_and_partitions():
+    progress = report(rows=30, start='{"rides": {"0": 400, "1": 0}}', end='{"rides": {"0": 430, "1": 0}}',
+                      latest='{"rides": {"0": 500, "1": 7}}')  # fmt: skip
+    batch = add(QueryHistory(query="q"), progress, tasks=2)
+    assert (batch.end_offset_rows_total, batch.offered_rows_total) == (507.0, 107.0)  # the query began at offset 400
+    assert (batch.source_partitions, batch.tasks) == (2, 2)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gesscale.spark.sources import _PYTHON, Position, Sources
+from gesscale.spark.sources import _PYTHON, Position, Sources, end_offset_rows, partitions_of
 
 RECORDED = json.loads((Path(__file__).parents[3] / "data" / "progress" / "sources.json").read_text("utf-8"))
 
@@ -52,6 +52,31 @@ def test_a_source_without_latest_offset_is_unknown_for_one_reason(name, code):
     assert positions(RECORDED[name], sources) == [None] * 4
     (problem,) = sources.problems
     assert problem.code == code
+
+
+@pytest.mark.parametrize(
+    ("name", "partitions", "rows"),
+    [
+        ("Kafka", 2, 100.0),
+        ("rate", None, None),  # numPartitions=default: one for each core
+        ("rate-micro-batch", 1, None),
+        ("files", None, None),
+        ("socket", None, None),
+        ("Python with admission control", None, None),
+        ("rate and Python", None, None),
+    ],
+)
+def test_partitions_and_end_offsets_are_known_for_some_sources(name, partitions, rows):
+    reports = RECORDED[name][1]["sources"]
+    assert (partitions_of(reports), end_offset_rows(reports)) == (partitions, rows)
+
+
+def test_partitions_of_several_sources_add_up_and_their_end_offsets_do_not():
+    topic = RECORDED["Kafka"][1]["sources"][0]
+    rate = {"description": "RateStreamV2[rowsPerSecond=50, rampUpTimeSeconds=0, numPartitions=3", "latestOffset": 7}
+    assert partitions_of([topic, rate]) == 5
+    assert end_offset_rows([topic, topic]) is None
+    assert partitions_of([{**topic, "latestOffset": None}]) == 2  # those of the end offset
 
 
 def batch(start, end, latest, rows, description="mine"):
