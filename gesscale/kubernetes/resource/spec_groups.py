@@ -82,8 +82,8 @@ class PolicySpec(ResourcePart):
     name: Annotated[str, StringConstraints(min_length=1, max_length=63), AfterValidator(_policy)] = like(
         AnalyzeSettings, "policy", description=None
     )
-    """A policy that the controller has; `gesscale policies` lists them. The default has the lowest cost on the arena's
-    loads; gesscale-2021 is the paper's policy."""
+    """A policy that the controller has; `gesscale policies list` lists them. The default has the lowest cost on the
+    arena's loads; gesscale-2021 is the paper's policy."""
     law: Literal["gesscale", "microbatch", "auto"] = like(AnalyzeSettings, "law")
     stabilization_window_s: Span | None = like(AnalyzeSettings, "stabilization_window_s")
     cpu_high_pct: float = like(AnalyzeSettings, "cpu_high_pct")
