@@ -54,7 +54,7 @@ function facts(operator, now) {
     ["capacity (MST)", now.mst ? `${figure(now.mst.mid, "rows/s")} (${figure(now.mst.low)} to ${figure(now.mst.high)})` : "unknown"],
     ["backlog", figure(now.backlog_rows, "rows")], ["saturated batches", percent(now.saturated_share)], ["time in batches", percent(now.busy_share)],
     ["replicas", `${now.before.length} of ${operator.min_replicas} to ${operator.max_replicas}`], ["NDmax", figure(now.nd_max_ms, "ms")],
-    ["changes in the last hour", changesWords(now.changes)],
+    ["changes, last hour", changesWords(now.changes)],
     ["nodes", nodesOf(operator, now)],
   ];
   return h("dl", { class: "facts" }, pairs.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
