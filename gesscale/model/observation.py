@@ -122,6 +122,8 @@ class OperatorReading:
     batches: CountedBatches = ()
     #: The trigger interval; None if unknown.
     trigger_s: Annotated[float, Field(ge=MIN_DURATION_S, le=MAX_DURATION_S)] | None = None
+    #: Beyond this number, a replica would get no task; None if unknown.
+    useful_replicas: Annotated[int, Field(ge=1)] | None = None
     #: Whether its tasks hold their slots for a long batch (Real-Time Mode); then its replicas are never changed.
     fixed_slots: bool = False
     #: Reason why the newest batch was rejected; empty if it was not. The figures are then older, and no replica may be

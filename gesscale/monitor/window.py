@@ -13,6 +13,7 @@ from gesscale.model.observation import Batch, MissingReading, NodeReading, Opera
 from gesscale.model.offered import OfferedPoint, offered_rate
 from gesscale.monitor.batch_screen import ScreenedBatches
 from gesscale.monitor.offered import add_idle_point, driver_points
+from gesscale.monitor.useful_replicas import useful_replicas
 
 _UNKNOWN_TRIGGER_S = 1.0
 _MIN_DURATION_S = 0.001  # Spark counts milliseconds
@@ -152,6 +153,9 @@ def _reading(
         ),
         batches=tuple(batches),
         trigger_s=newest.trigger_s,
+        useful_replicas=useful_replicas(
+            batches, [batch for batch, full, warm in zip(inside, is_saturated, is_warm, strict=True) if full and warm]
+        ),
         fixed_slots=bool(newest.fixed_slots),
     )
 

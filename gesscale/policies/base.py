@@ -21,7 +21,7 @@ from gesscale.plan.node_ranking import (
     unknown_delays,
     usable_nodes,
 )
-from gesscale.policies.details import at_maximum, at_minimum, no_removal, reconfiguring, stale_map
+from gesscale.policies.details import at_maximum, at_minimum, at_useful, no_removal, reconfiguring, stale_map
 from gesscale.ports import ClusterState, Knowledge, Latencies
 
 
@@ -29,8 +29,9 @@ from gesscale.ports import ClusterState, Knowledge, Latencies
 class PlanningContext:
     """Operator that needs another number of replicas, with the cluster and the latencies."""
 
-    #: The operator, its analysis, and the reading of the analysis (operator, analysis, reading).
+    #: The operator; its maximum is at most the number of useful replicas.
     operator: Operator
+    #: Its analysis, and the reading of the analysis (analysis, reading).
     analysis: Analysis
     reading: OperatorReading
     #: The present nodes of its replicas, sorted.
@@ -137,7 +138,7 @@ class ChoosingPolicy(ABC):
         if analysis.reading is None or analysis.verdict not in {Verdict.MORE, Verdict.FEWER}:
             return keep_placement(analysis, cluster)
         context = PlanningContext(
-            operator=self.workflow.operators[analysis.operator],
+            operator=useful_maximum(self.workflow.operators[analysis.operator], analysis.reading),
             analysis=analysis,
             reading=analysis.reading,
             placement=present_placement(analysis, cluster),
@@ -155,6 +156,13 @@ class ChoosingPolicy(ABC):
         return plan
 
 
+def useful_maximum(operator: Operator, reading: OperatorReading) -> Operator:
+    """Return an operator whose maximum is at most the number of replicas that get work, and at least its minimum."""
+    if reading.useful_replicas is None or reading.useful_replicas >= operator.max_replicas:
+        return operator
+    return replace(operator, max_replicas=max(operator.min_replicas, reading.useful_replicas))
+
+
 def _blocking_reason(context: PlanningContext) -> tuple[Reason, str] | None:
     """Return the reason that blocks any change; None if there is none."""
     cluster, operator = context.cluster, context.operator
@@ -167,7 +175,9 @@ def _blocking_reason(context: PlanningContext) -> tuple[Reason, str] | None:
         # newest batch is from the old placement.)
         return Reason.RECONFIGURING, reconfiguring(context.placement, context.reading.placement)
     if context.analysis.verdict is Verdict.MORE and count >= operator.max_replicas:
-        return Reason.AT_MAX_REPLICAS, at_maximum(operator.max_replicas)
+        useful = context.reading.useful_replicas
+        bound = at_maximum(operator.max_replicas) if useful is None or count < useful else at_useful(context.reading)
+        return Reason.AT_MAX_REPLICAS, bound
     if context.analysis.verdict is Verdict.FEWER and count <= operator.min_replicas:
         return Reason.AT_MIN_REPLICAS, at_minimum(operator.min_replicas)
     return None

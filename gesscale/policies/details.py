@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from gesscale.model.observation import OperatorReading
+
 NO_OTHER_NODE = "no node can take another replica"
 
 
@@ -23,6 +25,24 @@ def stale_map(stale: str) -> str:
 def at_maximum(max_replicas: int) -> str:
     """Return the configured maximum."""
     return f"max_replicas is {max_replicas}"
+
+
+def at_useful(reading: OperatorReading) -> str:
+    """Return what bounds the useful replicas.
+
+    Examples
+    --------
+    >>> from gesscale.model.observation import Batch
+    >>> batch = Batch(batch_id=1, ended_at_s=9.0, rows=1, seconds=1.0, nodes=("a",), source_partitions=4, tasks=4)
+    >>> at_useful(OperatorReading(operator="op", at_s=9.0, placement=("a",), throughput_rows_per_s=1.0,
+    ...     saturated_share=0.0, busy_share=1.0, batches=(batch,), useful_replicas=4))
+    'the source has 4 partitions'
+    """
+    limit = reading.useful_replicas
+    partitions = reading.batches[-1].source_partitions if reading.batches else None
+    one, many = ("partition", "partitions") if partitions == limit else ("task", "tasks")
+    owner = "the source" if partitions == limit else "a batch"
+    return f"{owner} has {limit} {one if limit == 1 else many}"
 
 
 def at_minimum(min_replicas: int) -> str:

@@ -77,5 +77,8 @@ def test_a_query_survives_an_offset_function_that_fails():
     accounted = [batch for batch in document["batches"] if batch["by_host"] is not None]
     assert 2 * len(accounted) > len(document["batches"])
     assert {batch["by_host"]["localhost"]["rows"] for batch in accounted} == {10.0}
+    # The source cuts each batch into as many tasks as there are cores when the query starts, two.
+    assert {(batch["source_partitions"], batch["tasks"]) for batch in accounted} == {(2, 2)}
+    assert {batch["end_offset_rows_total"] for batch in document["batches"]} == {None}
     for batch in accounted:  # two slots, each at most as long as the batch
         assert 0 < batch["by_host"]["localhost"]["busy_s"] <= batch["seconds"]

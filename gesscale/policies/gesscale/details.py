@@ -64,3 +64,14 @@ def limited_by_work(limit: int) -> str:
 def idle(nodes: Sequence[str]) -> str:
     """Return the nodes whose replicas got no work, and a likely cause."""
     return f"rows wait, but {', '.join(nodes)} took part in no batch; check that the source has enough partitions"
+
+
+def surplus(replicas: int, bound: str) -> str:
+    """Return that some replicas get no work, and why.
+
+    Examples
+    --------
+    >>> surplus(5, "the source has 4 partitions")
+    'not all of 5 replicas get work: the source has 4 partitions'
+    """
+    return f"not all of {format_replicas(replicas)} get work: {bound}"

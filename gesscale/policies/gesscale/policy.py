@@ -36,8 +36,10 @@ from gesscale.policies.gesscale.analysis.limits import (
     idle_replicas,
     limit_reason,
     plan_without_idle,
+    plan_without_surplus,
     too_far,
     trigger_interval_s,
+    useful_placement,
     work_limit,
 )
 from gesscale.policies.gesscale.analysis.placements import Placements, placements
@@ -245,6 +247,8 @@ class GesscalePolicy:
         idle = idle_replicas(present, reading, knowledge.latest(operator.name))
         if idle and reading.saturated_share and reading.replicas >= operator.min_replicas:
             return plan_without_idle(idle, keep_placement(analysis, cluster), reading)
+        if (useful := useful_placement(present, operator, reading, knowledge.latencies)) is not None:
+            return plan_without_surplus(useful, keep_placement(analysis, cluster), reading)
         free = usable_nodes(cluster, present)
         memo = parse_memo(GesscaleMemo, text)
         law = memo.law.law()
@@ -259,8 +263,8 @@ class GesscalePolicy:
             trigger_s=trigger_interval_s(reading),
             moves=not knowledge.latencies.map_status.stale,
         )
-        if (limit := work_limit(knowledge, reading)) is not None:
-            sized = sized.up_to(limit)
+        if (limit := work_limit(operator, reading, knowledge)) is not None:
+            sized = sized.up_to(max(limit, len(present)))
         horizon = self._planning_horizon(memo, reading, operator, sized, len(present), knowledge, growth)
         candidates = {present, *(sized.nodes[size - 1] for size in sized.sizes)}
         ordered = sorted(candidates, key=lambda nodes: (len(nodes), count_moves(present, nodes)))
@@ -298,7 +302,7 @@ class GesscalePolicy:
                 detail = f"{detail}; {details.CHEAPER_TO_WAIT}"
                 return replace(unchanged, reason=Reason.CHEAPER_TO_WAIT, detail=detail)
             end = options.sized.growth_end
-            reason, text = limit_reason(operator, cost.replicas, work_limit(knowledge, reading), end)
+            reason, text = limit_reason(operator, reading, cost.replicas, work_limit(operator, reading, knowledge), end)
             rejections = free.rejections if end is None else free.rejections + too_far(end)
             return replace(unchanged, reason=reason, detail=f"{analysis.detail}; {text}", rejections=rejections)
         comparison = details.lower_cost(self._breakdown(cost), self._breakdown(by_placement[present]))

@@ -13,7 +13,7 @@ const REASONS = {
   Overloaded: "The load exceeds the capacity of the placement.",
   Underused: "Fewer replicas carry the load.",
   BetterNodes: "Other nodes have more capacity, or the same at shorter distance.",
-  IdleReplica: "A backlog waits, but one replica gets no rows, so it is removed.",
+  IdleReplica: "Some replicas get no work, so they are removed.",
   ReplicaLost: "A replica died and is started again; on another node if its own cannot take it.",
   FirstPlacement: "The operator has just started; its first replicas are placed.",
   Overridden: "A manual override fixes the replicas.",
@@ -57,7 +57,7 @@ const ADVICE = {
   PolicyFailed: "Read the log of gesscale run. With a custom policy, gesscale replay reproduces the error.",
   ClusterUnavailable: "Check that the API server, or the cluster of the settings, is reachable from here.",
   IdleReplica: "Give the source at least as many partitions as max_replicas.",
-  AtMaxReplicas: "Raise max_replicas, or make the operator cheaper.",
+  AtMaxReplicas: "Raise max_replicas, or the partitions of the source, or make the operator cheaper.",
   NoCandidateNode: "See Nodes for why each node is ineligible; add a node, or widen the node pool.",
   DelayEatsGain: "Add a node nearby, or use one with more capacity.",
 };

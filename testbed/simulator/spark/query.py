@@ -255,6 +255,8 @@ class Query:
                 offered_rows_total=running.offered_rows - self._counted_from_rows,
                 backlog_rows=running.offered_rows - until_row,
                 output_rows=output_rows,
+                source_partitions=self.physics.partitions or None,
+                tasks=max(sum(timeline.tasks), self.physics.state_partitions),
             )
         )
         self._done.append((period.executor_set, timeline, running.rows))

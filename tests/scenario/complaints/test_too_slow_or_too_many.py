@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from complaint_world import changes, reasons, replicas_at, run, under
 from spark_scenes import QUIET
 
@@ -9,6 +10,7 @@ from gesscale.loop import ControlLoop
 from gesscale.model.decision import Outcome, OutcomeStatus, Reason
 from gesscale.model.workflow import BatchCap, Operator, Workflow
 from gesscale.plan.change_budget import ChangeBudget
+from gesscale.policies.details import at_useful
 from gesscale.policies.gesscale import details
 from gesscale.ports import Cluster, ClusterState
 
@@ -81,6 +83,26 @@ def test_idle_replica_is_named_and_no_more_are_ordered() -> None:
     last = next(each for each in reversed(notes.decisions) if each.at_s <= 840)  # the load ends at 900 s
     assert last.plan.reason is Reason.AT_MAX_REPLICAS
     assert last.plan.detail.endswith(details.limited_by_work(1))
+
+
+@pytest.mark.parametrize("policy", ["gesscale", "gesscale-2021", "ds2", "hpa-cpu"])
+def test_no_replica_is_added_beyond_the_partitions(policy: str) -> None:
+    """flink-kubernetes-operator#1153: the number of partitions was not known, and replicas read nothing."""
+    # 1500 rows/s need four replicas of 488, but two partitions feed two.
+    notes = run(under([1500] * 20), policy, physics=replace(QUIET, partitions=2))
+    assert max(each.supply_replicas for each in notes.samples["op"]) == 2
+    last = next(each for each in reversed(notes.decisions) if each.at_s <= 1140)  # the load ends at 1200 s
+    assert last.plan.reason is Reason.AT_MAX_REPLICAS
+    assert last.analysis.reading.useful_replicas == 2
+
+
+def test_replicas_beyond_the_partitions_are_removed() -> None:
+    """dapr#8248, on Spark: every executor is listed with each batch, also those that get no rows."""
+    notes = run(under([900] * 15, initial={"op": ("n0", "n1", "n2", "n3")}), physics=replace(QUIET, partitions=2))
+    (order,) = changes(notes)
+    assert order.plan.reason is Reason.IDLE_REPLICA
+    assert (order.at_s, len(order.plan.placement)) == (60, 2)
+    assert order.plan.detail == details.surplus(4, at_useful(order.analysis.reading))
 
 
 def test_change_budget_limits_concurrent_changes() -> None:

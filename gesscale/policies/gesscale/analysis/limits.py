@@ -6,11 +6,11 @@ from gesscale.model.decision import Plan, Reason, Rejection, Verdict
 from gesscale.model.observation import OperatorReading
 from gesscale.model.order import Order
 from gesscale.model.workflow import Operator
-from gesscale.plan.node_ranking import rejections_for, unknown_delays
-from gesscale.policies.details import NO_OTHER_NODE, at_maximum, reconfiguring
+from gesscale.plan.node_ranking import rejections_for, removal_steps, unknown_delays
+from gesscale.policies.details import NO_OTHER_NODE, at_maximum, at_useful, reconfiguring
 from gesscale.policies.gesscale import details
 from gesscale.policies.gesscale.analysis.growth import GrowthEnd
-from gesscale.ports import ClusterState, Knowledge
+from gesscale.ports import ClusterState, Knowledge, Latencies
 
 #: Time during which no replica is added beyond those that get work.
 _LIMIT_KEPT_S = 3600.0
@@ -30,11 +30,34 @@ def plan_without_idle(idle: _Nodes, plan: Plan, reading: OperatorReading) -> Pla
     return replace(plan, reason=Reason.IDLE_REPLICA, detail=details.idle(idle), placement=reading.placement)
 
 
-def work_limit(knowledge: Knowledge, reading: OperatorReading) -> int | None:
-    """Return the number of replicas that get work if idle ones were removed recently; None otherwise."""
-    orders = knowledge.orders.get(reading.operator, ())
-    recent = (each for each in orders if 0 <= reading.at_s - each.at_s < _LIMIT_KEPT_S)
-    return next((len(each.placement) for each in recent if each.reason == Reason.IDLE_REPLICA), None)
+def work_limit(operator: Operator, reading: OperatorReading, knowledge: Knowledge) -> int | None:
+    """Return the number of replicas that get work, at least the minimum; None if it is unknown.
+
+    If idle replicas were removed, those that were left are the limit for an hour, unless the reading has another one.
+    """
+    limit = reading.useful_replicas
+    if limit is None:
+        orders = knowledge.orders.get(reading.operator, ())
+        recent = (each for each in orders if 0 <= reading.at_s - each.at_s < _LIMIT_KEPT_S)
+        limit = next((len(each.placement) for each in recent if each.reason == Reason.IDLE_REPLICA), None)
+    return None if limit is None else max(limit, operator.min_replicas)
+
+
+def useful_placement(
+    present: _Nodes, operator: Operator, reading: OperatorReading, latencies: Latencies
+) -> _Nodes | None:
+    """Return the placement without the farthest replicas that get no work; None if there are none, or it is unknown."""
+    if reading.useful_replicas is None or latencies.map_status.stale:
+        return None
+    limit = max(reading.useful_replicas, operator.min_replicas)
+    steps = removal_steps(latencies.map, present, operator.driver_node)
+    return next((placement for placement in steps if len(placement) == limit), None)
+
+
+def plan_without_surplus(useful: _Nodes, plan: Plan, reading: OperatorReading) -> Plan:
+    """Return the plan that keeps only the replicas that get work."""
+    detail = details.surplus(reading.replicas, at_useful(reading))
+    return replace(plan, reason=Reason.IDLE_REPLICA, detail=detail, placement=useful)
 
 
 def trigger_interval_s(reading: OperatorReading) -> float:
@@ -47,10 +70,13 @@ def count_moves(present: _Nodes, choice: _Nodes) -> int:
     return min(len(present), len(choice)) - len(set(present) & set(choice))
 
 
-def limit_reason(operator: Operator, replicas: int, limit: int | None, end: GrowthEnd | None) -> tuple[Reason, str]:
+def limit_reason(
+    operator: Operator, reading: OperatorReading, replicas: int, limit: int | None, end: GrowthEnd | None
+) -> tuple[Reason, str]:
     """Return the reason why no replica is added though more are needed."""
     if limit is not None and replicas >= limit:
-        return Reason.AT_MAX_REPLICAS, details.limited_by_work(limit)
+        known = reading.useful_replicas is not None
+        return Reason.AT_MAX_REPLICAS, at_useful(reading) if known else details.limited_by_work(limit)
     if replicas >= operator.max_replicas:
         return Reason.AT_MAX_REPLICAS, at_maximum(operator.max_replicas)
     if end is not None:

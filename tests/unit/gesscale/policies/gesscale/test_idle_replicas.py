@@ -8,6 +8,7 @@ from gesscale_streams import decide, stream
 
 from gesscale.model.decision import Reason
 from gesscale.model.order import Order
+from gesscale.policies.details import at_useful
 from gesscale.policies.gesscale import details
 from gesscale.ports import ClusterState, Node
 
@@ -38,6 +39,24 @@ def test_unsettled_order_is_waited_for() -> None:
     seen = replace(stream(350, backlog=15000), saturated_share=1.0)
     _, plan = decide(seen, knowledge=known(orders={"op": (pending,)}), cluster=on("hub", "near"))
     assert plan.reason is Reason.RECONFIGURING
+
+
+def test_no_replica_is_ordered_beyond_the_useful_ones() -> None:
+    # 350 rows/s need four replicas of 100; three get work.
+    _, plan = decide(replace(stream(350, backlog=15000), useful_replicas=3))
+    assert (plan.reason, len(plan.placement)) == (Reason.OVERLOADED, 3)
+    full = replace(stream(350, ("hub", "mid", "near"), backlog=15000), useful_replicas=3)
+    _, plan = decide(full)
+    assert (plan.reason, plan.change) == (Reason.AT_MAX_REPLICAS, None)
+    assert plan.detail.endswith(at_useful(full))
+
+
+@pytest.mark.parametrize(("stale", "kept"), [("", ("hub", "near")), ("2 h old", ("far", "hub", "near"))])
+def test_the_farthest_replica_without_work_is_removed(stale: str, kept: tuple[str, ...]) -> None:
+    seen = replace(stream(250, ("far", "hub", "near"), backlog=15000), useful_replicas=2)
+    _, plan = decide(seen, knowledge=known(stale=stale))
+    assert plan.placement == kept
+    assert (plan.reason is Reason.IDLE_REPLICA) == (len(kept) == 2)
 
 
 @pytest.mark.parametrize(("ago_s", "reason"), [(600.0, Reason.AT_MAX_REPLICAS), (4000.0, Reason.OVERLOADED)])
