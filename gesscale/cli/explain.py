@@ -132,6 +132,7 @@ def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     yield "back pressure", _share(reading.get("saturated_share"))
     yield "placement", format_placement(reading.get("placement", ()), analysis["nd_max_ms"])
     yield "state partitions", _state(reading.get("by_node") or {})
+    yield "useful replicas", with_unit(reading.get("useful_replicas"), "at most")
     yield "MST", format_estimate(analysis["mst"])
     yield "headroom (DT)", with_unit(analysis["headroom_pct"], "%")
     yield "model", _model(analysis["model"])

@@ -6,7 +6,7 @@ from gesscale.model.decision import format_replicas
 
 NOTHING_LEARNED = "no batch with rows and no offered rows yet"
 CHEAPER_TO_WAIT = "a backlog costs less than more replicas"
-METRICS_MISSING = "replicas, last batches or backlog unknown"
+METRICS_MISSING = "replicas, offered rows or backlog unknown"
 CONTENDED_NODE = "its last free slot goes to another operator, where it saves more"
 
 

@@ -113,6 +113,6 @@ def blocking_reason(
     idle = idle_replicas(present, reading, knowledge.latest(operator.name))
     if set(present) != set(reading.placement) and reading.throughput_rows_per_s and not idle:
         return Reason.RECONFIGURING, reconfiguring(present, reading.placement)
-    if not present or not reading.batches or reading.backlog_rows is None:
+    if not present or not reading.offered_points or reading.backlog_rows is None:
         return Reason.METRICS_MISSING, details.METRICS_MISSING
     return unknown_delays(knowledge.latencies, present, operator.driver_node)
