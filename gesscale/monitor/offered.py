@@ -1,5 +1,6 @@
 """The offered rows of an operator at known instants, from its batches and from idling."""
 
+import math
 from bisect import bisect_left
 from collections.abc import Sequence
 
@@ -7,25 +8,30 @@ from gesscale.model.observation import Batch
 from gesscale.model.offered import AT, OfferedPoint
 
 
-def driver_points(batches: Sequence[Batch]) -> list[OfferedPoint]:
-    """Return the totals of the newest run of the query, oldest first.
+def newest_run(batches: Sequence[Batch]) -> Sequence[Batch]:
+    """Return the batches since the query last started."""
+    for index in range(len(batches) - 1, 0, -1):
+        if batches[index].restarted_since(batches[index - 1]):
+            return batches[index:]
+    return batches
+
+
+def driver_points(run: Sequence[Batch]) -> list[OfferedPoint]:
+    """Return the totals of a run of the query, oldest first.
 
     Spark requests the latest offset of a source while it plans a batch, so a total belongs to the start of the batch
     (measured on 4.3: 2 to 4 ms after it). Batches of unequal length therefore do not distort the rate.
     """
     points: list[OfferedPoint] = []
-    later: Batch | None = None
-    for batch in reversed(batches):
-        if later is not None and later.restarted_since(batch):
-            break
-        later, rows = batch, batch.offered_rows_total
-        if rows is None:
+    next_s = next_rows = math.inf
+    for batch in reversed(run):
+        rows, at_s = batch.offered_rows_total, batch.ended_at_s - batch.seconds
+        if rows is None or at_s >= next_s:
             continue
-        at_s = batch.ended_at_s - batch.seconds
-        if points and rows > points[-1].rows:
+        if rows > next_rows:
             break  # the counter restarted in a batch without a total
-        if not points or at_s < points[-1].at_s:
-            points.append(OfferedPoint(at_s, rows))
+        points.append(OfferedPoint(at_s, rows))
+        next_s, next_rows = at_s, rows
     points.reverse()
     return points
 

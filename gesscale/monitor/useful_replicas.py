@@ -8,7 +8,7 @@ from gesscale.model.observation import Batch
 _ENOUGH_BATCHES = 2
 
 
-def useful_replicas(batches: Sequence[Batch], loaded: Sequence[Batch]) -> int | None:
+def useful_replicas(run: Sequence[Batch], loaded: Sequence[Batch]) -> int | None:
     """Return the number of replicas beyond which a replica would get no task; None if unknown.
 
     Spark gives the tasks of a stage to its executors in turn, one each, before any gets a second one. A stage of t
@@ -22,17 +22,13 @@ def useful_replicas(batches: Sequence[Batch], loaded: Sequence[Batch]) -> int | 
 
     Parameters
     ----------
-    batches
-        The recent batches, oldest first.
+    run
+        The recent batches since the query started, oldest first.
     loaded
         Those of them that were saturated and warm, so on the present placement.
     """
-    newest = batches[-1]
-    most = 0
-    for index in range(len(batches) - 1, -1, -1):
-        most = max(most, batches[index].tasks or 0)
-        if index and batches[index].restarted_since(batches[index - 1]):
-            break
+    newest = run[-1]
+    most = max([batch.tasks or 0 for batch in run])
     if not most:
         return None  # a stage after a shuffle may have more tasks than the source
     if newest.source_partitions is not None:

@@ -12,7 +12,7 @@ from gesscale.model.evidence import mark_saturated, mark_warm
 from gesscale.model.observation import Batch, MissingReading, NodeReading, OperatorReading
 from gesscale.model.offered import OfferedPoint, offered_rate
 from gesscale.monitor.batch_screen import ScreenedBatches
-from gesscale.monitor.offered import add_idle_point, driver_points
+from gesscale.monitor.offered import add_idle_point, driver_points, newest_run
 from gesscale.monitor.useful_replicas import useful_replicas
 
 _UNKNOWN_TRIGGER_S = 1.0
@@ -124,7 +124,8 @@ def _reading(
 ) -> OperatorReading:
     newest = batches[-1]
     placement = tuple(sorted(set(newest.nodes)))
-    inside, points = batches[span.first :], _offered_points(batches, span)
+    inside, run = batches[span.first :], newest_run(batches)
+    points = _offered_points(run, span)
     began = [batch.ended_at_s - batch.seconds for batch in inside]
     duration_s = max(_MIN_DURATION_S, span.until_s - span.begin_s - _gap_s(inside))
     busy_s = sum([batch.ended_at_s - max(at_s, span.begin_s) for batch, at_s in zip(inside, began, strict=True)])
@@ -154,7 +155,7 @@ def _reading(
         batches=tuple(batches),
         trigger_s=newest.trigger_s,
         useful_replicas=useful_replicas(
-            batches, [batch for batch, full, warm in zip(inside, is_saturated, is_warm, strict=True) if full and warm]
+            run, [batch for batch, full, warm in zip(inside, is_saturated, is_warm, strict=True) if full and warm]
         ),
         fixed_slots=bool(newest.fixed_slots),
     )
@@ -165,9 +166,9 @@ def _output_rows_per_s(inside: Sequence[Batch], newest: Batch, duration_s: float
     return sum(known) / duration_s if len(known) == len(inside) and newest.output_rows is not None else None
 
 
-def _offered_points(batches: Sequence[Batch], span: _Span) -> tuple[OfferedPoint, ...]:
+def _offered_points(run: Sequence[Batch], span: _Span) -> tuple[OfferedPoint, ...]:
     """Return the totals of the batches, and what is known from idling over the begin of the window and since it."""
-    points = driver_points(batches)
+    points = driver_points(run)
     if span.resumes_after_idling:
         add_idle_point(points, span.begin_s)
     if span.is_idle:

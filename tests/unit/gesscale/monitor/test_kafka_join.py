@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gesscale.model.observation import Batch, OperatorReading
 from gesscale.model.offered import OfferedPoint
 from gesscale.monitor.kafka_join import add_end, join_end_offsets
-from gesscale.monitor.offered import driver_points
+from gesscale.monitor.offered import driver_points, newest_run
 
 WINDOW_S = 60.0
 BASE = 9000.0
@@ -28,7 +28,7 @@ def batch(number: int, began_s: float, total: float | None, seconds: float = 10.
 
 
 def seen(*batches: Batch, at_s: float, backlog: float = 100.0) -> OperatorReading:
-    points = tuple(driver_points(batches))
+    points = tuple(driver_points(newest_run(batches)))
     return reading(at_s=at_s, batches=batches, offered=50.0, backlog=backlog, offered_points=points)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gesscale.model.observation import Batch
 from gesscale.model.offered import OfferedPoint, offered_rate
-from gesscale.monitor.offered import add_idle_point, driver_points
+from gesscale.monitor.offered import add_idle_point, driver_points, newest_run
 
 
 def batch(number: int, began_s: float, total: float | None, seconds: float = 1.0) -> Batch:
@@ -25,7 +25,7 @@ def test_a_total_belongs_to_the_start_of_its_batch() -> None:
 @pytest.mark.parametrize("again", [[batch(0, 14.0, 5.0)], [batch(2, 14.0, None), batch(3, 16.0, 5.0)]])
 def test_only_the_newest_run_counts(again: list[Batch]) -> None:
     # The query starts again with batch 0, or after batch 2, whose total is unknown, from 0.
-    found = driver_points([batch(0, 10.0, 100.0), batch(1, 12.0, 150.0), *again])
+    found = driver_points(newest_run([batch(0, 10.0, 100.0), batch(1, 12.0, 150.0), *again]))
     assert found == [(again[-1].ended_at_s - 1.0, 5.0)]
 
 
@@ -63,7 +63,7 @@ def test_the_rate_covers_the_window_or_the_two_newest_points() -> None:
 def test_points_ascend_and_the_rate_is_not_negative(
     shown: list[tuple[int, float, float | None, float]], at_s: float
 ) -> None:
-    points = driver_points([batch(*each) for each in shown])
+    points = driver_points(newest_run([batch(*each) for each in shown]))
     add_idle_point(points, at_s)
     assert all(one.at_s < next_one.at_s and one.rows <= next_one.rows for one, next_one in pairwise(points))
     rate = offered_rate(points, at_s)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gesscale.model.observation import Batch
+from gesscale.monitor.offered import newest_run
 from gesscale.monitor.useful_replicas import useful_replicas
 
 
@@ -69,4 +70,4 @@ def test_a_new_replica_is_judged_by_batches_that_it_took_part_in() -> None:
 def test_a_restarted_query_has_other_partitions() -> None:
     before, after = batches(8, 8, partitions=8), batches(2, 2, partitions=2)
     again = [replace(each, ended_at_s=each.ended_at_s + 100.0) for each in after]
-    assert useful_replicas([*before, *again], []) == 2
+    assert useful_replicas(newest_run([*before, *again]), []) == 2
