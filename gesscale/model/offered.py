@@ -3,16 +3,20 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+from pydantic import Field
+
+from gesscale.fields import MAX_EPOCH_S
 
 
 class OfferedPoint(NamedTuple):
     """Cumulative rows that the sources had offered at an instant."""
 
     #: Seconds since the epoch.
-    at_s: float
-    #: Rows since the start of the counter.
-    rows: float
+    at_s: Annotated[float, Field(ge=-MAX_EPOCH_S, le=MAX_EPOCH_S)]
+    #: Rows since the start of the counter; in a file at most so many that arithmetic with them does not overflow.
+    rows: Annotated[float, Field(ge=0, le=1e18)]
 
 
 AT = attrgetter("at_s")
