@@ -13,8 +13,6 @@ class PolicyOptions(SettingsGroup):
 
     CONSTRAINTS: ClassVar[tuple[Constraint, ...]] = (Ascending("cpu_low_pct", "cpu_high_pct", strict=True),)
 
-    law: Literal["gesscale", "microbatch", "auto"] = "gesscale"
-    """Law of the performance model. Default: Eq. 1, the reference."""
     stabilization_window_s: Duration | None = None
     """Time after a change in which an operator is not evaluated again. Default: only until the change has settled; the
     scripts of the paper's authors wait 300 s."""

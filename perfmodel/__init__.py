@@ -1,35 +1,39 @@
 """Performance models of a stream operator: its maximum sustainable throughput by replicas and network delay.
 
-A law (`Estimator`) is fitted to readings and returns a `Model`, which predicts the maximum sustainable throughput (MST)
-as low, mid and high. `GesscaleLaw` is Eq. 1 of the paper, `MicroBatchLaw` models the time of Spark's micro-batches, and
-`AutoLaw` chooses the one that predicts better. The package uses no clock, no files and no part of the auto-scaler.
+`fit_model` fits two laws and predicts the maximum sustainable throughput (MST) as low, mid and high: Eq. 1 of the paper
+(`fit_eq1`), from saturation readings, and the law of batch times (`fit_batch_time`), from every warm batch. The
+package uses no clock, no files and no part of the auto-scaler.
 """
 
-from perfmodel.auto import AutoLaw, law_named
-from perfmodel.curves import Points
-from perfmodel.evidence import Conditions, ModelError, Reading
-from perfmodel.laws import GesscaleLaw, MicroBatchLaw
-from perfmodel.model import Estimate, Estimates, Estimator, FitErrors, Model, fit_errors
-from perfmodel.proportional import ProportionalLaw
-from perfmodel.summary import LawSummary, ModelSummary, ParameterEstimate
+from perfmodel.batch_time import BATCH_TIME, BatchEvidence, BatchSample, FittedBatchTime, PlacementSums, fit_batch_time
+from perfmodel.eq1 import EQ1, PROPORTIONAL, FittedEq1, fit_eq1
+from perfmodel.model import AUTO, CapacityModel, fit_model, summary_of
+from perfmodel.points import Estimate, Estimates, Points
+from perfmodel.readings import ModelError, Reading
+from perfmodel.summary import HeldOut, LawSummary, ModelSummary, ParameterEstimate
 
 __all__ = [
-    "AutoLaw",
-    "Conditions",
+    "AUTO",
+    "BATCH_TIME",
+    "EQ1",
+    "PROPORTIONAL",
+    "BatchEvidence",
+    "BatchSample",
+    "CapacityModel",
     "Estimate",
     "Estimates",
-    "Estimator",
-    "FitErrors",
-    "GesscaleLaw",
+    "FittedBatchTime",
+    "FittedEq1",
+    "HeldOut",
     "LawSummary",
-    "MicroBatchLaw",
-    "Model",
     "ModelError",
     "ModelSummary",
     "ParameterEstimate",
+    "PlacementSums",
     "Points",
-    "ProportionalLaw",
     "Reading",
-    "fit_errors",
-    "law_named",
+    "fit_batch_time",
+    "fit_eq1",
+    "fit_model",
+    "summary_of",
 ]

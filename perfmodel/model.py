@@ -1,140 +1,92 @@
-"""Interfaces of the laws: `Estimator.fit` turns readings into a `Model`, which predicts an `Estimate`."""
+"""The model of an operator: both laws, each fitted to the evidence that it can use, and the one that decides."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from functools import cached_property
 
-from gesscale.common.errors import Problem
-from perfmodel.curves import Points, Vector
-from perfmodel.evidence import Conditions, ModelError, Reading
+from perfmodel.batch_time import BATCH_TIME, BatchEvidence, FittedBatchTime, fit_batch_time
+from perfmodel.eq1 import EQ1, FittedEq1, fit_eq1
+from perfmodel.points import Estimates, Points, Vector
+from perfmodel.readings import Reading
+from perfmodel.summary import MAX_HELD_OUT_ERROR_PCT, MIN_CONDITIONS, LawSummary, ModelSummary
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
-    """A predicted MST.
-
-    Raises
-    ------
-    ModelError
-        If the three are not in ascending order, or one is negative.
-    """
-
-    #: Rows/s, 0 <= low <= mid <= high. The true MST lies between low and high with about 90 % confidence (low, mid,
-    #: high).
-    low: float
-    mid: float
-    high: float
-    #: Remarks, such as extrapolated or clipped at zero; empty if there are none.
-    reason: str = ""
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.low <= self.mid <= self.high:
-            raise ModelError("estimate-unordered", low=self.low, mid=self.mid, high=self.high)
+AUTO = "auto"
+#: Lead in held-out error that Eq. 1 needs to be chosen, and the placements that both must have been compared on.
+CLEAR_LEAD_PCT, COMPARED_FROM = 1.0, 3
 
 
-class Estimates(NamedTuple):
-    """Predicted MSTs of m points: low, mid and high in rows/s, each of shape ``(m,)``."""
+@dataclass(frozen=True, kw_only=True)
+class CapacityModel:
+    """Fitted laws of one operator; those without evidence are None."""
 
-    low: Vector
-    mid: Vector
-    high: Vector
+    eq1: FittedEq1 | None
+    batch_time: FittedBatchTime | None
+    #: The law in use.
+    used: FittedEq1 | FittedBatchTime
 
-    def at(self, index: int) -> Estimate:
-        """Return the estimate of one point, without its reason."""
-        return Estimate(low=float(self.low[index]), mid=float(self.mid[index]), high=float(self.high[index]))
+    def middle(self, points: Points) -> Vector:
+        """Predict the MST of placements, rows/s."""
+        return self.used.middle(points)
 
+    def predict(self, points: Points) -> Estimates:
+        """Predict the MST of placements with a 90 % interval, rows/s."""
+        return self.used.predict(points)
 
-class Model(Protocol):
-    """A fitted, immutable performance model."""
-
-    @property
-    def law(self) -> str:
-        """The fitted law, such as ``gesscale`` or ``microbatch``."""
-
-    @property
-    def parameters(self) -> Mapping[str, float]:
-        """Every parameter of the law, fitted or default, by name."""
-
-    @property
-    def fitted(self) -> frozenset[str]:
-        """The parameters that the evidence identifies; the others have their default values."""
-
-    @property
-    def readings_used(self) -> int:
-        """Number of readings of the fit."""
-
-    @property
-    def calibrated(self) -> bool:
-        """True if the fit used at least three distinct readings."""
-
-    @property
-    def drift(self) -> bool:
-        """True if newer readings contradicted older ones, which were dropped."""
-
-    @property
-    def warnings(self) -> tuple[Problem, ...]:
-        """Limits of the fit that a user should know."""
-
-    def predict(self, conditions: Conditions) -> Estimate:
-        """Predict the MST under these conditions, rows/s."""
-
-    def predict_all(self, points: Points) -> Estimates:
-        """Predict the MST of many points at once, rows/s."""
+    @cached_property
+    def summary(self) -> ModelSummary:
+        """The figures of both laws."""
+        eq1 = LawSummary(law=EQ1) if self.eq1 is None else self.eq1.summary()
+        batch_time = LawSummary(law=BATCH_TIME) if self.batch_time is None else self.batch_time.summary()
+        return summary_of(self.used, (eq1, batch_time))
 
 
-class Estimator(Protocol):
-    """A law that can be fitted."""
-
-    @property
-    def name(self) -> str:
-        """Name in settings and on the command line."""
-
-    def fit(self, readings: Sequence[Reading], now_s: float | None = None) -> Model:
-        """Fit to the readings with the weights that they have at ``now_s``; raises `ModelError` if none is usable."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FitErrors:
-    """Deviations of predictions from readings, in per cent of the observed rows/s."""
-
-    #: Mean and largest absolute error (mean_pct, max_pct).
-    mean_pct: float
-    max_pct: float
-    #: Number of readings compared.
-    count: int
+def summary_of(used: FittedEq1 | FittedBatchTime, laws: Sequence[LawSummary] = ()) -> ModelSummary:
+    """Return the summary of a model that uses a law; by default it has no other."""
+    laws = tuple(laws) or (used.summary(),)
+    error_pct, conditions = next((each.held_out_error_pct, each.conditions) for each in laws if each.law == used.law)
+    return ModelSummary(
+        law=used.law,
+        laws=tuple(laws),
+        warnings=tuple(map(str, used.warnings)),
+        held_out_error_pct=error_pct,
+        fitted=error_pct is not None and conditions >= MIN_CONDITIONS and error_pct <= MAX_HELD_OUT_ERROR_PCT,
+    )
 
 
-def fit_errors(model: Model, readings: Sequence[Reading]) -> FitErrors:
-    """Compare a model with readings, those it was fitted on or others.
+def fit_model(
+    readings: Sequence[Reading],
+    batches: BatchEvidence,
+    *,
+    law: str = AUTO,
+    now_s: float | None = None,
+    max_age_s: float | None = None,
+    half_life_s: float | None = None,
+) -> CapacityModel | None:
+    """Fit both laws; None before any evidence.
 
     Parameters
     ----------
-    model
-        The fitted model.
-    readings
-        Observations. Readings that the law cannot predict are skipped: unsaturated ones under Eq. 1, those without
-        batch rows under the micro-batch law.
-
-    Raises
-    ------
-    ModelError
-        If no reading can be compared.
+    readings, batches
+        Evidence of Eq. 1, and of the law of batch times.
+    law
+        ``eq1``, ``batch-time``, or ``auto``: the law of the lower held-out error. Eq. 1 needs a clear lead, as it
+        predicts too much beyond its readings. A law without evidence gives way to the other.
+    now_s, max_age_s, half_life_s
+        Present time, and the age of readings, as for `fit_eq1`.
     """
-    if model.law == "microbatch":
-        comparable = [reading for reading in readings if reading.batch_rows is not None]
-    else:
-        comparable = [reading for reading in readings if reading.saturated]
-    if not comparable:
-        raise ModelError("readings-not-comparable", law=model.law, count=len(readings))
-    errors = [100 * abs(model.predict(_conditions(reading)).mid / reading.rows_per_s - 1) for reading in comparable]
-    return FitErrors(mean_pct=sum(errors) / len(errors), max_pct=max(errors), count=len(errors))
+    eq1 = fit_eq1(readings, now_s, max_age_s=max_age_s, half_life_s=half_life_s)
+    batch_time = fit_batch_time(batches)
+    used = _chosen(law, eq1, batch_time)
+    return None if used is None else CapacityModel(eq1=eq1, batch_time=batch_time, used=used)
 
 
-def _conditions(reading: Reading) -> Conditions:
-    return Conditions(
-        replicas=reading.replicas,
-        nd_max_ms=reading.nd_max_ms,
-        weight=reading.weight,
-        batch_rows=reading.batch_rows,
-        tasks=reading.tasks,
-    )
+def _chosen(law: str, eq1: FittedEq1 | None, batch_time: FittedBatchTime | None) -> FittedEq1 | FittedBatchTime | None:
+    if eq1 is None or batch_time is None:
+        return batch_time or eq1
+    if law != AUTO:
+        return eq1 if law == EQ1 else batch_time
+    one, other = eq1.uncertainty.held_out, batch_time.held_out
+    if min(len(one.errors), len(other.errors)) < COMPARED_FROM:
+        return batch_time
+    assert one.mean_pct is not None and other.mean_pct is not None  # noqa: S101, PT018 - there are errors
+    return eq1 if one.mean_pct < other.mean_pct - CLEAR_LEAD_PCT else batch_time

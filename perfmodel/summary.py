@@ -1,11 +1,24 @@
 """Summaries of fitted laws: the same figures for decisions, commands, the page, the resource and the gauges."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 #: Largest held-out error of a fitted model, per cent: the law predicts placements that it was not fitted to this well.
 MAX_HELD_OUT_ERROR_PCT = 15.0
 #: Number of held-out placements that a fitted model has been compared on, at least.
 MIN_CONDITIONS = 2
+
+
+class HeldOut(NamedTuple):
+    """Errors of predictions for placements that a fit has not seen."""
+
+    #: Signed, as shares of the observed values; one for each distinct placement.
+    errors: tuple[float, ...] = ()
+
+    @property
+    def mean_pct(self) -> float | None:
+        """Mean absolute error, per cent; None if none could be compared."""
+        return 100 * sum(map(abs, self.errors)) / len(self.errors) if self.errors else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

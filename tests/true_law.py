@@ -1,5 +1,28 @@
-"""A law of batch times that tests take for the truth."""
+"""Laws of batch times that tests take for the truth."""
 
-from gesscale.policies.gesscale.analysis.law import BatchTimeLaw
+import numpy as np
 
-TRUE = BatchTimeLaw(fixed_s=0.5, row_s=0.0, even_row_s=0.005, shared_row_s=0.0, driver_trips=5.0, pair_trips=0.0)
+from perfmodel import BatchEvidence, CapacityModel, FittedBatchTime
+
+
+def true_model(
+    *,
+    fixed_s: float = 0.0,
+    row_s: float = 0.0,
+    even_row_s: float = 0.0,
+    shared_row_s: float = 0.0,
+    driver_trips: float = 0.0,
+    pair_trips: float = 0.0,
+) -> CapacityModel:
+    """Return a model that is certain of these parameters."""
+    law = FittedBatchTime(
+        theta=(fixed_s, row_s, even_row_s, shared_row_s, driver_trips, pair_trips),
+        evidence=BatchEvidence(row_s=row_s + even_row_s),
+        precision=1e12 * np.eye(6),
+        grams=np.zeros((0, 6, 6)),
+        moments=np.zeros((0, 6)),
+    )
+    return CapacityModel(eq1=None, batch_time=law, used=law)
+
+
+TRUE = true_model(fixed_s=0.5, even_row_s=0.005, driver_trips=5.0)

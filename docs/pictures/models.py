@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -12,7 +13,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from perfmodel import Conditions, GesscaleLaw, MicroBatchLaw, Reading
+from gesscale.cli.model_readings import fitted, point_of
+from perfmodel import Estimate, FittedBatchTime, FittedEq1, Reading
 
 ROOT = Path(__file__).parents[2]
 FOLDER = Path(__file__).parent
@@ -53,7 +55,7 @@ def axes(title: str, x: str, y: str, at: Axes) -> Axes:
 def draw_eq1() -> Figure:
     """Draw Eq. 1 by replicas and by delay, with its interval."""
     measured = readings(batch_rows=12000, tasks=12)
-    model = GesscaleLaw().fit(measured)
+    model = fitted(measured, "eq1").used
     figure = Figure(figsize=(9, 3.4), layout="constrained")
     by_replicas, by_delay = figure.subplots(1, 2, sharey=True)
     for colour, delay in zip(COLOURS, (0.0, 150.0), strict=False):
@@ -61,24 +63,24 @@ def draw_eq1() -> Figure:
         by_replicas.plot([each.replicas for each in points], [each.rows_per_s for each in points], "o", color=colour)
         _band(
             by_replicas, np.linspace(1, 6, 26), colour, f"NDmax {delay:.0f} ms",
-            [model.predict(Conditions(replicas=n, nd_max_ms=delay)) for n in np.linspace(1, 6, 26)],
+            [_predicted(model, n, delay) for n in np.linspace(1, 6, 26)],
         )  # fmt: skip
     points = [each for each in measured if each.replicas == 3]
     by_delay.plot([each.nd_max_ms for each in points], [each.rows_per_s for each in points], "o", color=COLOURS[2])
     delays = np.linspace(0, 300, 31)
     _band(
         by_delay, delays, COLOURS[2], "3 replicas",
-        [model.predict(Conditions(replicas=3, nd_max_ms=each)) for each in delays],
+        [_predicted(model, 3, each) for each in delays],
     )  # fmt: skip
     axes("Each replica more brings a little less", "replicas n", "MST, rows/s", by_replicas).legend()
     axes("Each millisecond costs the same", "NDmax, ms", "", by_delay).legend()
     return figure
 
 
-def draw_micro_batch() -> Figure:
-    """Draw the micro-batch law: how long a batch takes, and what that means for the cap."""
+def draw_batch_time() -> Figure:
+    """Draw the law of batch times: how long a batch takes, and what that means for the cap."""
     measured = readings(tasks=12)
-    model = MicroBatchLaw().fit(measured)
+    model = fitted(measured, "batch-time").used
     figure = Figure(figsize=(9, 3.4), layout="constrained")
     duration, capacity = figure.subplots(1, 2)
     each_one = np.linspace(500, 12000, 24)
@@ -89,19 +91,13 @@ def draw_micro_batch() -> Figure:
             [(each.batch_rows or 0) / each.rows_per_s for each in points],
             "o", color=colour,
         )  # fmt: skip
-        mid = [
-            rows / model.predict(Conditions(replicas=1, nd_max_ms=delay, batch_rows=rows, tasks=12)).mid
-            for rows in each_one
-        ]
+        mid = [rows / _predicted(model, 1, delay, rows).mid for rows in each_one]
         duration.plot(each_one, mid, color=colour, label=f"NDmax {delay:.0f} ms")
     caps = np.linspace(1000, 24000, 24)
     for colour, delay in zip(COLOURS, (0.0, 150.0), strict=False):
         _band(
             capacity, caps, colour, f"3 replicas, NDmax {delay:.0f} ms",
-            [
-                model.predict(Conditions(replicas=3, nd_max_ms=delay, batch_rows=rows, tasks=12))
-                for rows in caps
-            ],
+            [_predicted(model, 3, delay, rows) for rows in caps],
         )  # fmt: skip
         points = [each for each in measured if each.nd_max_ms == delay and each.replicas == 3]
         capacity.plot([each.batch_rows for each in points], [each.rows_per_s for each in points], "o", color=colour)
@@ -150,6 +146,12 @@ def _part(costs: Iterable[dict[str, float]], name: str, price: float) -> np.ndar
     return np.array([price * each[name] for each in costs])
 
 
+def _predicted(
+    model: FittedEq1 | FittedBatchTime, n: float, nd_max_ms: float, cap_rows: float | None = None
+) -> Estimate:
+    return model.predict(point_of(math.ceil(n), nd_max_ms, n, cap_rows)).at(0)
+
+
 def _band(at: Axes, x: np.ndarray, colour: str, label: str, predicted: list) -> None:
     at.plot(x, [each.mid for each in predicted], color=colour, label=label)
     at.fill_between(
@@ -159,5 +161,5 @@ def _band(at: Axes, x: np.ndarray, colour: str, label: str, predicted: list) -> 
 
 if __name__ == "__main__":
     mpl.rcParams["font.size"] = 9
-    for file, draw in (("eq1", draw_eq1), ("micro_batch", draw_micro_batch), ("costs", draw_costs)):
+    for file, draw in (("eq1", draw_eq1), ("batch_time", draw_batch_time), ("costs", draw_costs)):
         draw().savefig(FOLDER / f"model_{file}.png", dpi=120, metadata={"Software": None})

@@ -6,20 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gesscale.model.observation import OperatorReading
-from gesscale.model.workflow import Operator
-from perfmodel import (
-    Conditions,
-    Estimate,
-    Estimates,
-    Estimator,
-    LawSummary,
-    Model,
-    ModelError,
-    ModelSummary,
-    ParameterEstimate,
-    Points,
-    Reading,
-)
+from perfmodel import Estimate, Estimates, FittedEq1, ModelError, Points, Reading
+
+#: Back pressure above which an operator is at its limit (Algorithm 1).
+BACK_PRESSURE_THRESHOLD = 0.5
 
 
 def drain_time_s(reading: OperatorReading) -> float | None:
@@ -54,85 +44,62 @@ def weight_of(placement: tuple[str, ...], node_weights: Mapping[str, float]) -> 
 
 
 def evidence_of(
-    reading: OperatorReading, nd_max_ms: float | None, weight: float, back_pressure_threshold: float
+    reading: OperatorReading,
+    nd_max_ms: float | None,
+    weight: float,
+    back_pressure_threshold: float = BACK_PRESSURE_THRESHOLD,
 ) -> tuple[Reading, ...]:
-    """Return the evidence of a window for the performance model.
+    """Return the saturation reading of a window; none if the operator was not at its limit, or a figure is invalid.
 
     Parameters
     ----------
     nd_max_ms
         NDmax of its placement, round trip; None if it is not in the latency map.
     """
-    saturated = reading.saturated_share > back_pressure_threshold
-    batches = [b for b in reading.warm_batches if not saturated or b.is_full or b.is_late]
+    if reading.saturated_share <= back_pressure_threshold or nd_max_ms is None:
+        return ()
+    batches = [batch for batch in reading.warm_batches if batch.is_full or batch.is_late]
     seconds = sum(batch.seconds for batch in batches)
     rows = sum(batch.rows for batch in batches)
-    if nd_max_ms is None or seconds <= 0 or rows <= 0 or not reading.placement:
+    if seconds <= 0 or rows <= 0 or not reading.placement:
         return ()
-    return (
-        Reading(
+    try:
+        found = Reading(
             replicas=reading.replicas,
             nd_max_ms=nd_max_ms,
             rows_per_s=rows / seconds,
-            saturated=saturated,
             batch_rows=rows / len(batches),
             tasks=reading.replicas,
             weight=weight,
             at_s=reading.at_s,
-        ),
-    )
-
-
-def fit(readings: tuple[Reading, ...], law: Estimator, now_s: float) -> Model | None:
-    """Fit a law to the evidence; None if the evidence is insufficient."""
-    try:
-        return law.fit(readings, now_s)
-    except ModelError:
-        return None
-
-
-def summary_of(model: Model | None) -> ModelSummary | None:
-    """Return the summary of a fitted law; None without one."""
-    if model is None:
-        return None
-    units = {"alpha": "rows/s", "gamma": "rows/s per ms", "t0_s": "s", "s_ms_per_row": "ms"}
-    parameters = tuple(
-        ParameterEstimate(
-            name=name, unit=units.get(name, "1"), value=value, low=None, high=None, identified=name in model.fitted
         )
-        for name, value in model.parameters.items()
-    )
-    law = LawSummary(law=model.law, parameters=parameters, readings=model.readings_used)
-    return ModelSummary(law=model.law, laws=(law,), fitted=model.calibrated, warnings=tuple(map(str, model.warnings)))
+    except ModelError:
+        return ()
+    return (found,)
 
 
 def predict(
-    model: Model | None, placement: tuple[str, ...], nd_max_ms: float | None, operator: Operator, weight: float
+    model: FittedEq1 | None, placement: tuple[str, ...], nd_max_ms: float | None, weight: float
 ) -> Estimate | None:
     """Predict the MST of a placement, rows/s; None without a model, a delay or replicas."""
     if model is None or nd_max_ms is None or not placement:
         return None
-    return model.predict(
-        Conditions(
-            replicas=len(placement), nd_max_ms=nd_max_ms, weight=weight, batch_rows=operator.batch_rows(len(placement))
-        )
-    )
+    return model.predict(Points.of(weight, nd_max_ms)).at(0)
 
 
 def predict_all(
-    model: Model | None, replicas: int, nd_max_ms: NDArray[np.float64], operator: Operator, weights: NDArray[np.float64]
+    model: FittedEq1 | None, nd_max_ms: NDArray[np.float64], weights: NDArray[np.float64]
 ) -> Estimates | None:
-    """Predict the MST of many placements with the same number of replicas; see `predict`.
+    """Predict the MST of many placements; see `predict`.
 
     Parameters
     ----------
-    model
-        The fitted law; None if there is none.
     nd_max_ms, weights
         Of the placements, shape ``(m,)``.
     """
     if model is None:
         return None
-    batch_rows = operator.batch_rows(replicas)
-    rows = np.full(len(nd_max_ms), np.nan if batch_rows is None else batch_rows)
-    return model.predict_all(Points(capacity=weights, nd_max_ms=nd_max_ms, batch_rows=rows))
+    unlimited = np.full(len(weights), np.nan)
+    return model.predict(
+        Points(weight=weights, even_weight=weights, driver_ms=nd_max_ms, pair_ms=nd_max_ms, cap_rows=unlimited)
+    )

@@ -1,6 +1,5 @@
-"""``gesscale model``: fit a performance model to a file of readings, and predict with it."""
+"""``gesscale model``: fit the performance model to a file of readings, and predict with it."""
 
-from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -8,28 +7,27 @@ from typing import Annotated
 import typer
 
 from gesscale.cli.output import Output, OutputOption, emit, table, warn
-from gesscale.errors import InputError
 
 app = typer.Typer(
     name="model",
-    help="Fit performance models to a CSV file of readings (replicas, nd_max_ms, mst_rows_per_s; optional "
-    "batch_rows, tasks, weight) and predict with them.",
+    help="Fit the performance model to a CSV file of readings (replicas, nd_max_ms, mst_rows_per_s; optional "
+    "batch_rows, tasks, weight) and predict with it.",
     no_args_is_help=True,
 )
 
 
 class Law(StrEnum):
-    """The law to fit."""
+    """The law in use."""
 
-    GESSCALE = "gesscale"
-    MICROBATCH = "microbatch"
     AUTO = "auto"
+    EQ1 = "eq1"
+    BATCH_TIME = "batch-time"
 
 
 ReadingsPath = Annotated[Path, typer.Argument(metavar="READINGS.csv", help="File of saturation readings.")]
 
 ChosenLaw = Annotated[
-    Law, typer.Option("--law", help="Eq. 1 of the paper, the micro-batch law, or the better by held-out error.")
+    Law, typer.Option("--law", help="Eq. 1 of the paper, the law of batch times, or the better by held-out error.")
 ]
 
 Where = Annotated[
@@ -51,28 +49,25 @@ Holdout = Annotated[
 ]
 
 
-@app.command(epilog="Example: gesscale model fit readings.csv --law auto --holdout nd_max_ms=150")
+@app.command(epilog="Example: gesscale model fit readings.csv --holdout nd_max_ms=150")
 def fit(
     file: ReadingsPath,
     *,
-    law: ChosenLaw = Law.GESSCALE,
+    law: ChosenLaw = Law.AUTO,
     where: Where = None,
     holdout: Holdout = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Fit a law and print its error on the readings."""
+    """Fit both laws, and print their parameters and their errors for readings."""
     from gesscale.cli import model_readings
-    from perfmodel import fit_errors, law_named
 
-    used, held_out, notes = model_readings.read_readings(file, law.value, where or [], holdout or [])
-    with model_readings.add_file_to_errors(file):
-        model = law_named(law.value).fit(used)
-        errors = fit_errors(model, used)
-        apart = fit_errors(model, held_out) if held_out else None
-    warnings = (*notes, *model.warnings)
-    emit(model_readings.document(model, errors, apart, warnings), output, model_readings.tables(model, errors, apart))
+    used, held_out = model_readings.read_readings(file, where or [], holdout or [])
+    model = model_readings.fitted(used, law.value)
+    errors = model_readings.errors_of(model, used, held_out)
+    document = model_readings.document(model, errors)
+    emit(document, output, model_readings.tables(model, errors))
     if output is Output.TABLE:
-        warn(warnings)
+        warn(model.used.warnings)
 
 
 @app.command(epilog="Example: gesscale model predict readings.csv --replicas 3 --nd-max-ms 40")
@@ -80,36 +75,37 @@ def predict(
     file: ReadingsPath,
     *,
     replicas: Annotated[int, typer.Option(help="Number of replicas, n.", min=1)],
-    nd_max_ms: Annotated[float, typer.Option(help="NDmax, round trip in ms.")],
-    batch_rows: Annotated[float | None, typer.Option(help="Rows of a full batch, B.")] = None,
-    weight: Annotated[float | None, typer.Option(help="Sum of the capacity weights, instead of n.")] = None,
-    law: ChosenLaw = Law.GESSCALE,
+    nd_max_ms: Annotated[float, typer.Option(help="NDmax, round trip in ms.", min=0)],
+    batch_rows: Annotated[
+        float | None, typer.Option(help="Rows of a full batch; by default the largest of the readings.", min=1)
+    ] = None,
+    weight: Annotated[float | None, typer.Option(help="Sum of the capacity weights, instead of n.", min=1e-9)] = None,
+    law: ChosenLaw = Law.AUTO,
     where: Where = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Fit a law and predict the maximum sustainable throughput, rows/s."""
+    """Fit both laws and predict the maximum sustainable throughput, rows/s."""
     from gesscale.cli import model_readings
-    from perfmodel import Conditions, law_named
 
-    used, _, notes = model_readings.read_readings(file, law.value, where or [], [])
-    if notes and batch_rows is not None:
-        raise InputError("batch-rows-not-predictable", source=file)
-    full_batch = model_readings.NOMINAL_CAP_ROWS if notes else batch_rows
-    with model_readings.add_file_to_errors(file):
-        model = law_named(law.value).fit(used)
-        estimate = model.predict(
-            Conditions(replicas=replicas, nd_max_ms=nd_max_ms, batch_rows=full_batch, weight=weight)
-        )
-    warnings = (*notes, *model.warnings)
+    used, _ = model_readings.read_readings(file, where or [], [])
+    model = model_readings.fitted(used, law.value)
+    cap_rows = batch_rows or max((each.batch_rows or 0.0 for each in used), default=0.0) or None
+    point = model_readings.point_of(replicas, nd_max_ms, weight, cap_rows)
+    estimates = {each.law: each.predict(point).at(0) for each in model_readings.laws_of(model)}
     document = {
-        "law": model.law,
         "unit": "rows/s",
-        **asdict(estimate),
-        "calibrated": model.calibrated,
-        "warnings": [each.as_json() for each in warnings],
+        "law": model.used.law,
+        "fitted": model.summary.fitted,
+        "estimates": [
+            {"law": name, "low": each.low, "mid": each.mid, "high": each.high} for name, each in estimates.items()
+        ],
+        "warnings": [each.as_json() for each in model.used.warnings],
     }
-    row = (model.law, estimate.low, estimate.mid, estimate.high, estimate.reason)
-    columns = ("law", "low", "mid", "high", "note")
-    emit(document, output, [table("Predicted MST, rows/s (90 % between low and high)", columns, [row])])
+    rows = [
+        (name, each.low, each.mid, each.high, "in use" if name == model.used.law else "")
+        for name, each in estimates.items()
+    ]
+    columns = ("law", "low", "mid", "high", "")
+    emit(document, output, [table("Predicted MST, rows/s (90 % between low and high)", columns, rows)])
     if output is Output.TABLE:
-        warn(warnings)
+        warn(model.used.warnings)

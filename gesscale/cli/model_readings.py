@@ -2,25 +2,29 @@
 
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from rich.table import Table
 
 from gesscale.cli.output import table
-from gesscale.common.errors import Problem
 from gesscale.csv_table import CsvRow, read_csv
 from gesscale.errors import InputError
 from gesscale.fields import MAX_EXACT_INTEGER
-from gesscale.validation import located
-from perfmodel import FitErrors, Model, ModelError, Reading
-
-#: Assumed cap of readings without batch_rows; predictions at that cap do not depend on it.
-NOMINAL_CAP_ROWS = 1000.0
+from perfmodel import (
+    EQ1,
+    BatchEvidence,
+    BatchSample,
+    CapacityModel,
+    FittedBatchTime,
+    FittedEq1,
+    Points,
+    Reading,
+    fit_model,
+)
 
 _REQUIRED = ("replicas", "nd_max_ms", "mst_rows_per_s")
 _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -52,26 +56,7 @@ class _Row(BaseModel):
     weight: Annotated[_Figure | None, _OrNothing] = Field(None, description="a number > 0, or nothing")
 
 
-def read_readings(
-    path: Path, law: str, where: Sequence[str], holdout: Sequence[str]
-) -> tuple[list[Reading], list[Reading], tuple[Problem, ...]]:
-    """Return the readings to fit, those held out, and warnings.
-
-    The micro-batch law divided by B is T / B = s / n + (T0 + k NDmax) / B. Readings that all have the same unknown B
-    identify s, and the rest per row; such readings get a nominal cap and a warning.
-    """
-    used, held_out = _split(path, where, holdout)
-    if law != "microbatch" or any(reading.batch_rows is not None for reading in used):
-        return used, held_out, ()
-    warning = Problem("batch-rows-assumed", {"source": path, "cap_rows": NOMINAL_CAP_ROWS})
-    return _at_nominal_cap(used), _at_nominal_cap(held_out), (warning,)
-
-
-def _at_nominal_cap(readings: Sequence[Reading]) -> list[Reading]:
-    return [replace(reading, batch_rows=NOMINAL_CAP_ROWS) for reading in readings]
-
-
-def _split(path: Path, where: Sequence[str], holdout: Sequence[str]) -> tuple[list[Reading], list[Reading]]:
+def read_readings(path: Path, where: Sequence[str], holdout: Sequence[str]) -> tuple[list[Reading], list[Reading]]:
     """Return the readings to fit and those held out, which meet any of the hold-out conditions.
 
     Only the selected rows are checked; the cells of other rows may have any text.
@@ -132,44 +117,102 @@ def _number(text: str) -> float | None:
         return None
 
 
-@contextmanager
-def add_file_to_errors(file: Path) -> Iterator[None]:
-    """Add the name of the file to errors of the performance model."""
-    try:
-        yield
-    except ModelError as error:
-        raise InputError(located(error.problems, "", str(file))) from error
+#: Equal batches for each reading, which is the mean of several.
+_BATCHES_EACH = 3
+_BATCH_APART_S = 1.0
 
 
-def document(model: Model, errors: FitErrors, apart: FitErrors | None, warnings: Sequence[Problem]) -> dict[str, Any]:
+def point_of(replicas: int, nd_max_ms: float, weight: float | None, cap_rows: float | None) -> Points:
+    """Return conditions of which only the largest delay is known: one replica is away from the driver only."""
+    pair_ms = nd_max_ms if replicas > 1 else 0.0
+    return Points.of(
+        float(replicas) if weight is None else weight, nd_max_ms, pair_ms=pair_ms, cap_rows=cap_rows, trigger_s=0.0
+    )
+
+
+def fitted(readings: Sequence[Reading], law: str) -> CapacityModel:
+    """Fit both laws; the law of batch times needs batch rows."""
+    evidence = BatchEvidence()
+    for index, reading in enumerate(readings):
+        if reading.batch_rows is not None:
+            at = point_of(reading.replicas, reading.nd_max_ms, reading.weight, None)
+            batch = BatchSample(
+                reading.batch_rows,
+                reading.batch_rows / reading.rows_per_s,
+                at.weight.item(),
+                at.even_weight.item(),
+                at.driver_ms.item(),
+                at.pair_ms.item(),
+                index * _BATCH_APART_S,
+            )
+            evidence = evidence.updated([batch] * _BATCHES_EACH)
+    model = fit_model(readings, evidence, law=law)
+    assert model is not None  # noqa: S101 - there are readings
+    return model
+
+
+def laws_of(model: CapacityModel) -> Sequence[FittedEq1 | FittedBatchTime]:
+    """Return the laws that were fitted."""
+    return [each for each in (model.eq1, model.batch_time) if each is not None]
+
+
+class ReadingErrors(NamedTuple):
+    """Deviations of a law from readings, per cent of the observed rows/s."""
+
+    law: str
+    #: Whether the fit has not seen them.
+    held_out: bool
+    #: Number of readings, mean and largest absolute error (readings, mean_pct, max_pct).
+    readings: int
+    mean_pct: float
+    max_pct: float
+
+
+def errors_of(model: CapacityModel, used: Sequence[Reading], held_out: Sequence[Reading]) -> Sequence[ReadingErrors]:
+    """Compare each law with the readings that it can predict: without batch rows, Eq. 1 only."""
+    return [
+        ReadingErrors(law.law, apart, len(errors), sum(errors) / len(errors), max(errors))
+        for law in laws_of(model)
+        for apart, readings in ((False, used), (True, held_out))
+        if (errors := [_error_pct(law, each) for each in readings if each.batch_rows or law.law == EQ1])
+    ]
+
+
+def _error_pct(law: FittedEq1 | FittedBatchTime, reading: Reading) -> float:
+    point = point_of(reading.replicas, reading.nd_max_ms, reading.weight, reading.batch_rows)
+    return 100 * abs(float(law.middle(point)[0]) / reading.rows_per_s - 1)
+
+
+def document(model: CapacityModel, errors: Sequence[ReadingErrors]) -> dict[str, Any]:
     """Return the document of a fit for JSON and YAML."""
-    return {
-        "law": model.law,
-        "parameters": model.parameters,
-        "fitted": [name for name in model.parameters if name in model.fitted],
-        "defaults": [name for name in model.parameters if name not in model.fitted],
-        "calibrated": model.calibrated,
-        "error_mean_pct": errors.mean_pct,
-        "error_max_pct": errors.max_pct,
-        "readings": errors.count,
-        "holdout": None
-        if apart is None
-        else {"error_mean_pct": apart.mean_pct, "error_max_pct": apart.max_pct, "readings": apart.count},
-        "warnings": [each.as_json() for each in warnings],
+    return {**asdict(model.summary), "errors": [each._asdict() for each in errors]} | {
+        "warnings": [each.as_json() for each in model.used.warnings]
     }
 
 
-def tables(model: Model, errors: FitErrors, apart: FitErrors | None) -> list[Table]:
+def tables(model: CapacityModel, errors: Sequence[ReadingErrors]) -> list[Table]:
     """Build the tables of a fit."""
+    summary = model.summary
     parameters = [
-        (name, value, "fitted" if name in model.fitted else "default") for name, value in model.parameters.items()
+        (law.law, each.name, each.unit, each.value, each.low, each.high, "evidence" if each.identified else "default")
+        for law in summary.laws
+        for each in law.parameters
     ]
-    compared = [("fitted", errors)] if apart is None else [("fitted", errors), ("held out", apart)]
+    laws = [
+        (law.law, law.readings, law.conditions, law.held_out_error_pct, "in use" if law.law == summary.law else "")
+        for law in summary.laws
+    ]
     return [
-        table(f"Law {model.law}", ("parameter", "value", "from"), parameters),
         table(
-            "Error, % of the observed rows/s",
-            ("readings", "count", "mean", "max"),
-            [(name, figures.count, figures.mean_pct, figures.max_pct) for name, figures in compared],
+            "Parameters, 90 % between low and high", ("law", "name", "unit", "value", "low", "high", "from"), parameters
+        ),
+        table("Error for placements that a fit has not seen", ("law", "readings", "placements", "mean, %", ""), laws),
+        table(
+            "Error for readings, % of the observed rows/s",
+            ("law", "readings", "count", "mean", "max"),
+            [
+                (each.law, "held out" if each.held_out else "of the fit", each.readings, each.mean_pct, each.max_pct)
+                for each in errors
+            ],
         ),
     ]

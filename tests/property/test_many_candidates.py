@@ -3,13 +3,11 @@
 import math
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gesscale.plan.node_ranking import nd_max_ms, nd_max_with_each_ms
 from latency_map import DelayKind, DelayUnit, LatencyMap, rank_by_distance
-from perfmodel import Conditions, GesscaleLaw, MicroBatchLaw, Points, ProportionalLaw, Reading
 
 NAMES = tuple(f"n{index:02d}" for index in range(30))
 ROUND_TRIPS_MS = (0.0, 3.0, 3.0, 7.0, 20.0, 90.0, 400.0, math.nan)  # few, so that many nodes are equally far
@@ -53,25 +51,3 @@ def test_nd_max_with_each_node_is_that_of_the_larger_placement(delays, placement
     expected = [nd_max_ms(delays, (*placement, node), driver_node) for node in free]
     found = nd_max_with_each_ms(delays, placement, driver_node, free).tolist()
     assert [None if math.isnan(each) else each for each in found] == expected
-
-
-READINGS = [
-    Reading(replicas=n, nd_max_ms=nd_ms, rows_per_s=900 * n**0.8 - 2 * nd_ms, batch_rows=1000.0 * n)
-    for n, nd_ms in ((1, 0.0), (2, 30.0), (3, 90.0), (3, 120.0), (4, 60.0))
-]
-
-
-@pytest.mark.parametrize("law", [GesscaleLaw(), MicroBatchLaw(), ProportionalLaw()])
-@given(
-    evidence=st.lists(st.sampled_from(READINGS), min_size=1),
-    places=st.lists(st.tuples(st.floats(0.1, 20), st.floats(0, 900)), min_size=1),
-    batch_rows=st.sampled_from([None, 5000.0]),
-)
-def test_many_predictions_are_those_of_each(law, evidence, places, batch_rows):
-    model = law.fit(evidence)
-    rows = np.full(len(places), np.nan if batch_rows is None else batch_rows)
-    weights, delays_ms = np.array(places).T
-    many = model.predict_all(Points(capacity=weights, nd_max_ms=delays_ms, batch_rows=rows))
-    for index, (weight, nd_ms) in enumerate(places):
-        one = model.predict(Conditions(replicas=3, nd_max_ms=nd_ms, weight=weight, batch_rows=batch_rows))
-        assert tuple(end[index] for end in many) == pytest.approx((one.low, one.mid, one.high), rel=1e-12)

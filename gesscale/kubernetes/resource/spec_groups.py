@@ -71,6 +71,7 @@ class MonitorSpec(ResourcePart):
 class GesscaleSpec(ResourcePart):
     """The settings of policy gesscale."""
 
+    law: Literal["auto", "eq1", "batch-time"] = like(GesscaleSettings, "law")
     slo_s: Span = like(GesscaleSettings, "slo_s")
     late_minute_price: float = like(GesscaleSettings, "late_minute_price")
     change_price: float = like(GesscaleSettings, "change_price")
@@ -84,7 +85,6 @@ class PolicySpec(ResourcePart):
     )
     """A policy that the controller has; `gesscale policies list` lists them. The default has the lowest cost on the
     arena's loads; gesscale-2021 is the paper's policy."""
-    law: Literal["gesscale", "microbatch", "auto"] = like(AnalyzeSettings, "law")
     stabilization_window_s: Span | None = like(AnalyzeSettings, "stabilization_window_s")
     cpu_high_pct: float = like(AnalyzeSettings, "cpu_high_pct")
     cpu_low_pct: float = like(AnalyzeSettings, "cpu_low_pct")

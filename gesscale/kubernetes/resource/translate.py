@@ -219,7 +219,7 @@ def _faults_between(
 
 
 def _differences(members: Sequence[StreamAutoscaler]) -> Iterator[str]:
-    """Yield each shared setting that differs, such as ``policy.law ('auto' in near, 'gesscale' in clean)``."""
+    """Yield each shared setting that differs, such as ``policy.seed (7 in near, 0 in clean)``."""
     shared = {item.name: _shared(item.spec.model_dump(mode="json", by_alias=True)) for item in members}
     for path in next(iter(shared.values())):
         first_with = {repr(shared[name][path]): name for name in reversed(shared)}

@@ -1,9 +1,9 @@
 """Memo of `gesscale`."""
 
 from gesscale.policies.gesscale.analysis.demand import LoadHistory
-from gesscale.policies.gesscale.analysis.law import LawEvidence
 from gesscale.policies.gesscale.analysis.speeds import NodeSpeeds
 from gesscale.policies.memos import Memo
+from perfmodel import BatchEvidence
 
 
 class GesscaleMemo(Memo):
@@ -14,7 +14,7 @@ class GesscaleMemo(Memo):
     #: End of the newest batch in the evidence, seconds since the epoch.
     learned_until_s: float = 0.0
     #: Evidence for the law of batch times.
-    law: LawEvidence = LawEvidence()
+    batches: BatchEvidence = BatchEvidence()
     #: History of the offered load.
     load: LoadHistory = LoadHistory()
     #: Relative speeds of the nodes.

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from gesscale.analyze.capacity import evidence_of, weight_of
 from gesscale.analyze.readiness import actionable_reading
 from gesscale.model.decision import Analysis, CandidateCost, Plan, Reason, Verdict
 from gesscale.model.observation import Batch, OperatorReading, WorkflowObservation
@@ -53,7 +54,7 @@ from gesscale.policies.gesscale.replica_options import ReplicaOptions
 from gesscale.policies.gesscale.settings import GesscaleSettings
 from gesscale.policies.memos import load_memo, parse_memo, serialize_memo
 from gesscale.ports import ClusterState, Knowledge
-from perfmodel import LawSummary, ModelSummary
+from perfmodel import CapacityModel, Reading, fit_model
 
 _FIRST_PERIOD_S = 60.0
 #: Steps of the loop within one latency objective.
@@ -109,26 +110,30 @@ class GesscalePolicy:
             detail=details.NOTHING_LEARNED,
             reading=reading,
         )
-        law = memo.law.law()
-        if law is None or len(memo.load.points) < 2:
-            return same
         operator = self.workflow.operators[reading.operator]
+        weights = memo.speeds.weights(observation.node_weights)
+        evidence = self._saturation(reading, weights, knowledge)
+        model = self._model(memo, evidence, knowledge, operator.name)
+        if model is None:
+            return same
+        same = replace(same, evidence=evidence, model=model.summary)
+        if len(memo.load.points) < 2:
+            return same
         mst = predicted_mst(
-            memo.law,
+            model,
             operator,
             reading.placement,
-            weights=memo.speeds.weights(observation.node_weights),
+            weights=weights,
             delays=knowledge.latencies.map,
             trigger_s=trigger_interval_s(reading),
         )
-        summary = LawSummary(law="batch-time", parameters=memo.law.parameters())
-        same = replace(same, mst=mst, model=ModelSummary(law="batch-time", laws=(summary,)))
+        same = replace(same, mst=mst)
         sized = placements(
-            law,
+            model,
             operator,
             reading.placement,
             (),
-            weights=memo.speeds.weights(observation.node_weights),
+            weights=weights,
             delays=knowledge.latencies.map,
             trigger_s=trigger_interval_s(reading),
             moves=False,
@@ -141,6 +146,23 @@ class GesscalePolicy:
         if reading.replicas > 1 and load <= sized.rows_per_s[reading.replicas - 2]:
             return replace(same, verdict=Verdict.FEWER, reason=Reason.UNDERUSED, detail=detail)
         return replace(same, reason=Reason.WITHIN_TARGET, detail=detail)
+
+    def _saturation(
+        self, reading: OperatorReading, weights: Mapping[str, float], knowledge: Knowledge
+    ) -> tuple[Reading, ...]:
+        """Return the evidence of Eq. 1 in this window; a stale map gives none, but on the driver's node."""
+        driver_node = self.workflow.operators[reading.operator].driver_node
+        nd_ms = nd_max_ms(knowledge.latencies.map, reading.placement, driver_node)
+        if knowledge.latencies.map_status.stale and {*reading.placement} != {driver_node}:
+            nd_ms = None
+        return evidence_of(reading, nd_ms, weight_of(reading.placement, weights))
+
+    def _model(
+        self, memo: GesscaleMemo, evidence: tuple[Reading, ...], knowledge: Knowledge, operator: str
+    ) -> CapacityModel | None:
+        """Fit the laws; Eq. 1 is cached."""
+        readings = (*evidence, *knowledge.readings.get(operator, ()))
+        return fit_model(readings, memo.batches, law=self.sizing.law, now_s=memo.at_s)
 
     def _memo(self, reading: OperatorReading, observation: WorkflowObservation, knowledge: Knowledge) -> GesscaleMemo:
         """Return the memo including this observation; unchanged if it has it already."""
@@ -164,7 +186,7 @@ class GesscalePolicy:
             update={
                 "at_s": at_s,
                 "learned_until_s": batches[-1].ended_at_s if batches else memo.learned_until_s,
-                "law": memo.law.updated(
+                "batches": memo.batches.updated(
                     warm_samples(
                         reading.batches,
                         memo.learned_until_s,
@@ -251,10 +273,10 @@ class GesscalePolicy:
             return plan_without_surplus(useful, keep_placement(analysis, cluster), reading)
         free = usable_nodes(cluster, present)
         memo = parse_memo(GesscaleMemo, text)
-        law = memo.law.law()
-        assert law is not None  # noqa: S101 - the analysis used it
+        model = self._model(memo, analysis.evidence, knowledge, operator.name)
+        assert model is not None  # noqa: S101 - the analysis used it
         sized = placements(
-            law,
+            model,
             operator,
             present,
             free.nodes,
@@ -272,6 +294,7 @@ class GesscalePolicy:
             analysis=analysis,
             reading=reading,
             memo=memo,
+            model=model,
             present=present,
             free=free,
             sized=sized,
@@ -318,7 +341,7 @@ class GesscalePolicy:
             detail=detail,
             placement=placement,
             mst=predicted_mst(
-                options.memo.law,
+                options.model,
                 operator,
                 placement,
                 weights=options.memo.speeds.weights(cluster.weights),

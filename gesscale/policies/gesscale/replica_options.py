@@ -8,6 +8,7 @@ from gesscale.plan.node_ranking import NodeRanking
 from gesscale.policies.gesscale.analysis.placements import Placements
 from gesscale.policies.gesscale.analysis.rollout import Rollout
 from gesscale.policies.gesscale.memo import GesscaleMemo
+from perfmodel import CapacityModel
 
 
 class ReplicaOptions(NamedTuple):
@@ -16,6 +17,7 @@ class ReplicaOptions(NamedTuple):
     analysis: Analysis
     reading: OperatorReading
     memo: GesscaleMemo
+    model: CapacityModel
     present: tuple[str, ...]
     free: NodeRanking
     #: The best placement of each number of replicas.

@@ -1,5 +1,7 @@
 """Settings of `gesscale`."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from gesscale.fields import Duration, SettingsGroup
@@ -8,6 +10,11 @@ from gesscale.fields import Duration, SettingsGroup
 class GesscaleSettings(SettingsGroup):
     """Latency objective, and the prices of late minutes and changes."""
 
+    law: Literal["auto", "eq1", "batch-time"] = Field(
+        "auto",
+        description="Law of the performance model: Eq. 1 of the paper, the law of batch times, or the one with the "
+        "lower held-out error. Default: the latter; both are always fitted and reported.",
+    )
     slo_s: Duration = Field(
         60.0,
         description="Latency objective: maximum age of a row when it is processed. Default: one minute, the period.",

@@ -11,16 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from gesscale.analyze.capacity import (
-    drain_time_s,
-    evidence_of,
-    fit,
-    has_backlog,
-    headroom_pct,
-    predict,
-    summary_of,
-    weight_of,
-)
+from gesscale.analyze.capacity import drain_time_s, evidence_of, has_backlog, headroom_pct, predict, weight_of
 from gesscale.model.decision import Analysis, Plan, Reason, Rejection, Verdict
 from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.model.workflow import Workflow
@@ -30,13 +21,17 @@ from gesscale.policies.base import PerOperatorPolicy, PlanningContext
 from gesscale.policies.details import NO_OTHER_NODE
 from gesscale.policies.registry import PolicyInfo
 from gesscale.ports import Knowledge, Latencies
-from perfmodel import Estimate, Estimator, Model, Reading, law_named
+from perfmodel import EQ1, PROPORTIONAL, Estimate, FittedEq1, Reading, fit_eq1, summary_of
 from testbed.baselines.gesscale_2021 import details
 from testbed.baselines.gesscale_2021.settings import Gesscale2021Settings
 from testbed.baselines.gesscale_2021.sized_placements import GrownPlacements, SizedPlacement, sized
 
 #: Creates an analysis from a verdict (default Same), a reason and a detail.
 _Concluded = Callable[..., Analysis]
+
+
+#: Distinct readings of a calibrated Eq. 1, the third stage of the paper.
+_CALIBRATED_FROM = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,22 +53,22 @@ class Gesscale2021Policy(PerOperatorPolicy):
     ) -> Analysis:
         """Decide whether the operator is the root of an overload (Algorithm 1) or has headroom (Algorithm 2)."""
         name = reading.operator
-        operator = self.workflow.operators[name]
-        nd = nd_max_ms(knowledge.latencies.map, reading.placement, operator.driver_node)
+        driver_node = self.workflow.operators[name].driver_node
+        nd = nd_max_ms(knowledge.latencies.map, reading.placement, driver_node)
         weight = weight_of(reading.placement, observation.node_weights)
         # The model must not learn outdated delays from a stale map; a single node has none.
-        on_driver = {*reading.placement} == {operator.driver_node}
+        on_driver = {*reading.placement} == {driver_node}
         known_nd = nd if on_driver or not knowledge.latencies.map_status.stale else None
         evidence = evidence_of(reading, known_nd, weight, self.own.back_pressure_threshold)
         model = self._model(evidence, name, knowledge, observation.at_s)
-        mst = predict(model, reading.placement, nd, operator, weight)
+        mst = predict(model, reading.placement, nd, weight)
         concluded = partial(
             Analysis,
             operator=name,
             verdict=Verdict.SAME,
             reading=reading,
             evidence=evidence,
-            model=summary_of(model),
+            model=None if model is None else summary_of(model),
             mst=mst,
             nd_max_ms=nd,
         )
@@ -95,17 +90,18 @@ class Gesscale2021Policy(PerOperatorPolicy):
             or knowledge.pending(name) is not None
         )
 
-    def _law(self) -> Estimator:
-        return law_named(
-            self.options.law if self.latency_aware else "proportional",
+    def _model(
+        self, evidence: tuple[Reading, ...], operator: str, knowledge: Knowledge, at_s: float
+    ) -> FittedEq1 | None:
+        return fit_eq1(
+            (*evidence, *knowledge.readings.get(operator, ())),
+            at_s,
+            law=EQ1 if self.latency_aware else PROPORTIONAL,
             half_life_s=self.own.reading_half_life_s,
             max_age_s=self.own.reading_max_age_s,
         )
 
-    def _model(self, evidence: tuple[Reading, ...], operator: str, knowledge: Knowledge, at_s: float) -> Model | None:
-        return fit((*evidence, *knowledge.readings.get(operator, ())), self._law(), at_s)
-
-    def _planned_with(self, context: PlanningContext) -> Model | None:
+    def _planned_with(self, context: PlanningContext) -> FittedEq1 | None:
         """Return the model of the analysis; the fit is cached."""
         return self._model(context.analysis.evidence, context.operator.name, context.knowledge, context.reading.at_s)
 
@@ -177,7 +173,7 @@ class Gesscale2021Policy(PerOperatorPolicy):
     def plan_fewer(self, context: PlanningContext) -> Plan:
         """Remove all farthest replicas that the model does not need (Algorithm 4, IV-E)."""
         model = self._planned_with(context)
-        calibrated = model is not None and model.calibrated
+        calibrated = model is not None and (not self.latency_aware or len(model.conditions) >= _CALIBRATED_FROM)
         most = len(context.placement) - context.operator.min_replicas if calibrated else 1
         remaining = present = sized(context, context.placement, model)
         blocked: tuple[Reason, str] | None = None
@@ -222,7 +218,7 @@ POLICY = PolicyInfo(
     source="Arkian, Pierre, Tordsson, Elmroth, Gesscale, ICCCN 2021",
     build=_factory(latency_aware=True),
     settings=Gesscale2021Settings,
-    accepts=("law", "stabilization_window_s"),
+    accepts=("stabilization_window_s",),
     guide="reference/policies/gesscale-2021.md",
 )
 UNAWARE_POLICY = PolicyInfo(

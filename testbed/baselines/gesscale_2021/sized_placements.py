@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gesscale.analyze.capacity import headroom_pct, predict, predict_all, weight_of
 from gesscale.plan.node_ranking import nd_max_ms, nd_max_with_each_ms
 from gesscale.policies.base import PlanningContext
-from perfmodel import Estimate, Estimates, Model
+from perfmodel import Estimate, Estimates, FittedEq1
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +39,12 @@ class SizedPlacement:
         return 0.0 if self.mst is None else headroom_pct(self.mst.low, rows_per_s)
 
 
-def sized(context: PlanningContext, placement: tuple[str, ...], model: Model | None) -> SizedPlacement:
+def sized(context: PlanningContext, placement: tuple[str, ...], model: FittedEq1 | None) -> SizedPlacement:
     """Predict the MST of a placement."""
-    operator = context.operator
     nodes = tuple(sorted(placement))
-    nd = nd_max_ms(context.latencies.map, nodes, operator.driver_node)
+    nd = nd_max_ms(context.latencies.map, nodes, context.operator.driver_node)
     weight = weight_of(nodes, context.cluster.weights)
-    return SizedPlacement(nodes, nd, predict(model, nodes, nd, operator, weight))
+    return SizedPlacement(nodes, nd, predict(model, nodes, nd, weight))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,13 +59,13 @@ class GrownPlacements:
     msts: Estimates | None
 
     @classmethod
-    def by_one(cls, context: PlanningContext, nodes: tuple[str, ...], model: Model | None) -> "GrownPlacements":
+    def by_one(cls, context: PlanningContext, nodes: tuple[str, ...], model: FittedEq1 | None) -> "GrownPlacements":
         """Add one replica to the present placement of an operator, on each of some nodes."""
         operator, present, weights = context.operator, context.placement, context.cluster.weights
         nd_ms = nd_max_with_each_ms(context.latencies.map, present, operator.driver_node, nodes)
         own = np.fromiter(map(weights.get, nodes, repeat(1.0)), dtype=float, count=len(nodes))
         weight = weight_of(present, weights) + own
-        msts = predict_all(model, len(present) + 1, nd_ms, operator, weight)
+        msts = predict_all(model, nd_ms, weight)
         return cls(present=present, nodes=nodes, nd_max_ms=nd_ms, msts=msts)
 
     def beat(self, now: SizedPlacement) -> NDArray[np.bool_]:

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from gesscale.model.workflow import Operator
 from gesscale.policies.gesscale.analysis.growth import Addition, GrowthEnd, carries_more, growing_sizes
-from gesscale.policies.gesscale.analysis.law import BatchTimeLaw
 from gesscale.policies.gesscale.analysis.round_trips import RoundTrips, driver_rtts_s
 from latency_map import LatencyMap
+from perfmodel import CapacityModel, Points
 
 Array = NDArray[np.float64]
 NodeOrders = NDArray[np.int64]
@@ -75,7 +75,7 @@ class Placements:
 
 
 def placements(
-    law: BatchTimeLaw,
+    model: CapacityModel,
     operator: Operator,
     present: Sequence[str],
     free: Sequence[str],
@@ -103,19 +103,13 @@ def placements(
     )
     counts = np.arange(1, options.moved.shape[1] + 1)
     caps = [operator.batch_rows(int(count)) for count in counts]
-    found = law.rows_per_s(
-        options.weight,
-        options.even_weight,
-        options.driver_s,
-        options.pairs_s,
-        None if caps[0] is None else np.array(caps, dtype=float),
-        trigger_s,
-    )
+    cap_rows = np.broadcast_to(np.array(caps, dtype=float), options.moved.shape)
+    found = model.middle(replace(options.points, cap_rows=cap_rows, trigger_s=trigger_s))
     best = np.argmax(np.where(options.moved > 0, found * (1 - MIN_GAIN), found), axis=0)
 
     def additions(replicas: int) -> tuple[Addition, ...]:
         placement = options.orders[best[replicas - 1], :replicas]
-        return _additions(law, options, placement, operator.batch_rows(replicas + 1), trigger_s)
+        return _additions(model, options, placement, operator.batch_rows(replicas + 1), trigger_s)
 
     return Placements(
         nodes=tuple(options.named(row, count) for row, count in zip(best.tolist(), counts.tolist(), strict=True)),
@@ -128,7 +122,7 @@ def placements(
 
 
 def _additions(
-    law: BatchTimeLaw, options: "_PlacementOptions", placement: NodeOrders, cap_rows: int | None, trigger_s: float
+    model: CapacityModel, options: "_PlacementOptions", placement: NodeOrders, cap_rows: int | None, trigger_s: float
 ) -> tuple[Addition, ...]:
     """Return the nodes that could join a placement, the highest capacity first; without those of unknown delay."""
     to_driver_s, to_others_s = options.trips.driver_s, options.trips.pairs_s[:, placement].max(axis=1)
@@ -137,14 +131,19 @@ def _additions(
     even_weight = (len(placement) + 1) * np.minimum(options.weights[placement].min(), options.weights[free])
     driver_s, pairs_s = to_driver_s[placement].max(), to_others_s[placement].max()
     far_driver_s, far_pairs_s = np.maximum(driver_s, to_driver_s[free]), np.maximum(pairs_s, to_others_s[free])
+    near_s = np.broadcast_to(driver_s, weight.shape), np.broadcast_to(pairs_s, weight.shape)
     rows_per_s, near, far_from_driver, far_from_others = (
-        law.rows_per_s(weight, even_weight, *trips_s, cap_rows, trigger_s)
-        for trips_s in (
-            (far_driver_s, far_pairs_s),
-            (driver_s, pairs_s),
-            (far_driver_s, pairs_s),
-            (driver_s, far_pairs_s),
+        model.middle(
+            Points(
+                weight=weight,
+                even_weight=even_weight,
+                driver_ms=1000 * trip_s,
+                pair_ms=1000 * pair_s,
+                cap_rows=np.full(weight.shape, np.nan if cap_rows is None else cap_rows),
+                trigger_s=trigger_s,
+            )
         )
+        for trip_s, pair_s in ((far_driver_s, far_pairs_s), near_s, (far_driver_s, near_s[1]), (near_s[0], far_pairs_s))
     )
     delay_s = np.where(far_from_others < far_from_driver, to_others_s[free], to_driver_s[free])
     names = [options.nodes[index] for index in free.tolist()]
@@ -162,11 +161,8 @@ class _PlacementOptions:
     trips: RoundTrips
     #: Orders as indices of the nodes.
     orders: NodeOrders
-    #: Inputs of `BatchTimeLaw.rows_per_s` (weight, even_weight, driver_s, pairs_s).
-    weight: Array
-    even_weight: Array
-    driver_s: Array
-    pairs_s: Array
+    #: Conditions of each prefix, without its cap.
+    points: Points
     #: Number of replicas that move to another node.
     moved: NodeOrders
     #: Index of an order that starts with the present nodes.
@@ -217,10 +213,13 @@ def _enumerate_placements(
             weights=weight,
             trips=trips,
             orders=orders,
-            weight=np.cumsum(weight[orders], axis=1),
-            even_weight=counts * np.minimum.accumulate(weight[orders], axis=1),
-            driver_s=np.maximum.accumulate(driver_s[orders], axis=1),
-            pairs_s=_widest_pairs(pairs_s, orders),
+            points=Points(
+                weight=np.cumsum(weight[orders], axis=1),
+                even_weight=counts * np.minimum.accumulate(weight[orders], axis=1),
+                driver_ms=1000 * np.maximum.accumulate(driver_s[orders], axis=1),
+                pair_ms=1000 * _widest_pairs(pairs_s, orders),
+                cap_rows=np.full(orders.shape, np.nan),
+            ),
             moved=moved,
             present_row=next(row for row in range(len(orders)) if moved[row, present - 1] == 0),
         )

@@ -30,14 +30,14 @@ class RoundTrips:
         return cls(driver_s=driver_rtts_s(nodes, driver_node, delays), pairs_s=pairs_s)
 
 
-def max_trips_s(nodes: tuple[str, ...], driver_node: str, delays: LatencyMap | None) -> tuple[float, float]:
-    """Return the longest round trips of a placement, to the driver and between two nodes; seconds, NaN: unknown."""
+def max_trips_ms(nodes: tuple[str, ...], driver_node: str, delays: LatencyMap | None) -> tuple[float, float]:
+    """Return the longest round trips of a placement, to the driver and between two nodes; NaN: unknown."""
 
     def find() -> tuple[float, float]:
         trips = RoundTrips.of(nodes, driver_node, delays)
-        return float(trips.driver_s.max()), float(trips.pairs_s.max())
+        return 1000 * float(trips.driver_s.max()), 1000 * float(trips.pairs_s.max())
 
-    return find() if delays is None else delays.cached((max_trips_s, nodes, driver_node), find)
+    return find() if delays is None else delays.cached((max_trips_ms, nodes, driver_node), find)
 
 
 def driver_rtts_s(nodes: Sequence[str], driver_node: str, delays: LatencyMap | None) -> Array:

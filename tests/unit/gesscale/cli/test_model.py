@@ -9,7 +9,6 @@ from refusals import codes
 
 from gesscale.cli import model
 from gesscale.cli.process_exit import run
-from gesscale.common.errors import Problem
 
 SPARK = Path(__file__).parents[3] / "data" / "spark_saturation_readings.csv"
 UNDISTURBED_MAP = [
@@ -43,32 +42,37 @@ def csv_file(tmp_path):
     return write
 
 
-def test_fit_reports_errors_of_used_and_held_out_rows(gesscale_model):
-    code, out, _ = gesscale_model(
-        "fit", SPARK, "--law", "microbatch", *UNDISTURBED_MAP, "--holdout", "nd_max_ms=150", "--output", "json"
-    )
+def test_fit_reports_both_laws_and_the_errors_of_used_and_held_out_rows(gesscale_model):
+    code, out, _ = gesscale_model("fit", SPARK, *UNDISTURBED_MAP, "--holdout", "nd_max_ms=150", "--output", "json")
     document = json.loads(out)
     assert code == 0
-    assert document["law"] == "microbatch"
-    assert document["fitted"] == ["s_ms_per_row", "t0_s", "k_round_trips"]
-    assert document["defaults"] == []
-    assert document["readings"] == 7
-    assert document["error_mean_pct"] <= 0.7
-    assert document["holdout"]["readings"] == 2
-    assert document["holdout"]["error_mean_pct"] == pytest.approx(0.3, abs=0.1)
+    assert (document["law"], document["fitted"]) == ("batch-time", True)
+    eq1, batch_time = document["laws"]
+    assert [each["name"] for each in eq1["parameters"]] == ["alpha", "beta", "gamma"]
+    assert (eq1["readings"], eq1["conditions"]) == (7, 7)
+    assert batch_time["held_out_error_pct"] < 1.5 < eq1["held_out_error_pct"]
+    errors = {(each["law"], each["held_out"]): each for each in document["errors"]}
+    assert [errors[law, held_out]["readings"] for law in ("eq1", "batch-time") for held_out in (False, True)] == [
+        7,
+        2,
+    ] * 2
+    assert errors["batch-time", True]["mean_pct"] < 1.5 < errors["eq1", True]["mean_pct"]
 
 
-def test_predict_gives_low_mid_high_and_the_reason(gesscale_model):
+def test_predict_gives_the_interval_of_both_laws(gesscale_model):
     code, out, _ = gesscale_model(
-        *("predict", SPARK, "--law", "microbatch", *UNDISTURBED_MAP),
+        *("predict", SPARK, "--law", "batch-time", *UNDISTURBED_MAP),
         *("--replicas", 25, "--nd-max-ms", 0, "--batch-rows", 12_000, "-o", "json"),
     )
     document = json.loads(out)
-    assert code == 0
-    # T = 0.312 s + 0.486 ms * 12,000 / 25 = 0.545 s, and 12,000 / 0.545 = 22,000 rows/s.
-    assert document["mid"] == pytest.approx(22_000, rel=0.02)
-    assert document["low"] < document["mid"] < document["high"]
-    assert document["reason"] == str(Problem("estimate-extrapolated"))
+    assert (code, document["law"]) == (0, "batch-time")
+    estimates = {each["law"]: each for each in document["estimates"]}
+    # T = 0.312 s + 0.486 ms * 12,000 / 25 = 0.545 s, and 12,000 / 0.545 = 22,000 rows/s. The evidence ends at 4
+    # replicas; a fixed time of 0.2 s and a share of each row that replicas do not divide are as likely.
+    low, mid, high = (estimates["batch-time"][name] for name in ("low", "mid", "high"))
+    assert low < 22_000 < high
+    assert mid == pytest.approx(22_000, rel=0.1)
+    assert estimates["eq1"]["low"] < estimates["eq1"]["mid"] < estimates["eq1"]["high"]
 
 
 @pytest.mark.parametrize(
@@ -97,23 +101,19 @@ def test_bad_input_is_one_message_and_exit_2(gesscale_model, csv_file, lines, wo
     assert err.count("\n") == 1
 
 
-def test_readings_of_one_unknown_cap_predict_at_that_cap(gesscale_model, csv_file):
-    # 3,000 rows, s = 0.5 ms, T0 = 0.3 s, k = 4: T = 0.3 + 1.5 / n + 4 NDmax, rows/s = 3000 / T.
-    # n = 1, 0 ms: 1.8 s; 2, 0: 1.05 s; 2, 50 ms: 1.25 s; 4, 100 ms: 1.075 s. Asked, n = 3, 75 ms: 1.1 s, 2727 rows/s.
-    seconds = {"1,0": 1.8, "2,0": 1.05, "2,50": 1.25, "4,100": 1.075}
-    path = csv_file(HEADER, *(f"{where},{3000 / each}" for where, each in seconds.items()))
-    asked = ("--law", "microbatch", "--output", "json")
-    fitted = json.loads(gesscale_model("fit", path, *asked)[1])
-    assert fitted["parameters"]["s_ms_per_row"] == pytest.approx(0.5, rel=1e-3)
-    assert fitted["warnings"][0]["code"] == "batch-rows-assumed"
-    where = ("--replicas", 3, "--nd-max-ms", 75)
-    predicted = json.loads(gesscale_model("predict", path, *asked, *where)[1])
-    assert predicted["mid"] == pytest.approx(3000 / 1.1, rel=1e-3)
-    code, _, err = gesscale_model("predict", path, *asked, *where, "--batch-rows", 6000)
-    assert (code, codes(err)) == (2, ["batch-rows-not-predictable"])
+def test_without_batch_rows_only_equation_1_is_fitted(gesscale_model, csv_file):
+    # 2,000 n^0.9 - 4 NDmax: 2000, 3732, 3532, 6564.
+    path = csv_file(HEADER, "1,0,2000", "2,0,3732.1", "2,50,3532.1", "4,100,6564.4")
+    document = json.loads(gesscale_model("fit", path, "--law", "batch-time", "--output", "json")[1])
+    assert document["law"] == "eq1"
+    assert [each["value"] for each in document["laws"][0]["parameters"]] == pytest.approx([2000, 0.9, 4], rel=1e-2)
+    assert document["laws"][1]["parameters"] == []
+    predicted = json.loads(gesscale_model("predict", path, "--replicas", 3, "--nd-max-ms", 75, "-o", "json")[1])
+    assert [each["law"] for each in predicted["estimates"]] == ["eq1"]
+    assert predicted["estimates"][0]["mid"] == pytest.approx(2000 * 3**0.9 - 300, rel=1e-2)
 
 
 def test_rows_that_are_not_chosen_may_hold_anything(gesscale_model, csv_file):
     path = csv_file("query,tasks," + HEADER, "map,1,1,0,2000", "join,,x,,")
     code, out, _ = gesscale_model("fit", path, "--where", "query=map", "--where", "tasks=replicas", "-o", "json")
-    assert (code, json.loads(out)["readings"]) == (0, 1)
+    assert (code, json.loads(out)["laws"][0]["readings"]) == (0, 1)

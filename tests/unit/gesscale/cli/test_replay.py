@@ -73,7 +73,7 @@ def test_torn_lines_are_counted_and_named(gesscale, record):
     (record / "decisions.jsonl").write_text("{}\n" * 4 + (record / "decisions.jsonl").read_text())
     code, out, err = gesscale("replay", record)
     assert code == 0
-    assert "(8 of 26 decisions)" in out
+    assert "(9 of 26 decisions)" in out
     assert codes(err) == ["record-line-invalid"] * 3
     assert f"{record / 'batches.jsonl'}, line 91" in err
     assert f"{record / 'decisions.jsonl'}, line 1" in err

@@ -64,7 +64,7 @@ def test_defaults_are_those_of_the_settings(path, default):
 def test_the_settings_of_other_policies_are_an_open_map():
     policy = SPEC["properties"]["policy"]["properties"]
     assert policy["settings"]["x-kubernetes-preserve-unknown-fields"] is True
-    assert set(policy["gesscale"]["properties"]) == {"slo", "lateMinutePrice", "changePrice"}
+    assert set(policy["gesscale"]["properties"]) == {"law", "slo", "lateMinutePrice", "changePrice"}
     assert "daedalus" not in policy
 
 

@@ -62,7 +62,7 @@ def test_modes_pauses_and_overrides_become_directives():
 def test_operators_of_a_workflow_must_have_equal_settings():
     found = group_into_workflows(
         [
-            resource("clean", workflow="rides", policy={"law": "auto"}),
+            resource("clean", workflow="rides", policy={"seed": 7}),
             resource("near", workflow="rides", monitor={"period": "30s"}),
             resource("alone"),
         ]
@@ -72,7 +72,7 @@ def test_operators_of_a_workflow_must_have_equal_settings():
     fault = the_fault(found.faults, "near")
     assert fault.reason is FaultReason.SETTINGS_DIFFER
     (problem,) = fault.problems
-    assert [each.partition(" ")[0] for each in problem.fields["settings"]] == ["policy.law", "monitor.period"]
+    assert [each.partition(" ")[0] for each in problem.fields["settings"]] == ["policy.seed", "monitor.period"]
 
 
 def test_an_unknown_upstream_stops_its_workflow():

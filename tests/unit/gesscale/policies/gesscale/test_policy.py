@@ -13,6 +13,7 @@ from gesscale.monitor.offered import driver_points
 from gesscale.policies.gesscale import details
 from gesscale.policies.gesscale.memo import GesscaleMemo
 from gesscale.ports import ClusterState, Node
+from perfmodel import fit_batch_time
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import experiment_of
 from testbed.arena.runner import run_case
@@ -75,7 +76,7 @@ def test_fewer_changes_if_they_stop_the_job() -> None:
 def test_memo_keeps_the_learned_state() -> None:
     first, _ = decide(stream(150, ("hub", "near")))
     memo = GesscaleMemo.model_validate_json(first.memo)
-    assert memo.law.law() is not None
+    assert fit_batch_time(memo.batches) is not None
     assert len(first.memo) < 4000
     later = replace(stream(150, ("hub", "near"), minutes=4))
     second, _ = decide(later, knowledge=known(memos={"op": first.memo}))

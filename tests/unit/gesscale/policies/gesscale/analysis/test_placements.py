@@ -7,13 +7,13 @@ import pytest
 from edge import delays, operator
 from hypothesis import given
 from hypothesis import strategies as st
-from true_law import TRUE
+from true_law import TRUE, true_model
 
 from gesscale.model.workflow import BatchCap
 from gesscale.policies.gesscale.analysis.growth import MIN_REPLICA_GAIN
-from gesscale.policies.gesscale.analysis.law import BatchTimeLaw
 from gesscale.policies.gesscale.analysis.placements import MIN_GAIN, Placements, placements
 from latency_map import LatencyMap
+from perfmodel import CapacityModel
 
 
 def test_nodes_are_chosen_by_the_learned_delay() -> None:
@@ -74,7 +74,7 @@ def test_map_query_gets_nodes_nearest_to_the_driver(data: st.DataObject) -> None
 # Where growth ends
 
 #: A windowed query: a batch of 3,000 rows takes 0.5 s and 1.5 s on one replica, and 20 round trips of a far node.
-WINDOWED = BatchTimeLaw(fixed_s=0.5, row_s=0.0005, even_row_s=0.0, shared_row_s=0.0, driver_trips=14.0, pair_trips=6.0)
+WINDOWED = true_model(fixed_s=0.5, row_s=0.0005, even_row_s=0.0, shared_row_s=0.0, driver_trips=14.0, pair_trips=6.0)
 
 
 def on_line(*rtt_ms: float) -> LatencyMap:
@@ -83,7 +83,7 @@ def on_line(*rtt_ms: float) -> LatencyMap:
     return LatencyMap(names=tuple(f"n{index}" for index in range(len(at_ms))), rtt_ms=np.abs(at_ms[:, None] - at_ms))
 
 
-def best(delays: LatencyMap, *, law: BatchTimeLaw = WINDOWED, trigger_s: float = 0.5, **changes: object) -> Placements:
+def best(delays: LatencyMap, *, law: CapacityModel = WINDOWED, trigger_s: float = 0.5, **changes: object) -> Placements:
     at_n0 = replace(operator(), **{"driver_node": "n0", "cap": BatchCap(rows=3000), **changes})
     free = tuple(delays.names[1:])
     return placements(law, at_n0, ("n0",), free, weights={}, delays=delays, trigger_s=trigger_s)
@@ -114,7 +114,7 @@ def test_a_third_replica_may_make_up_for_the_delay_of_the_second() -> None:
 
 def test_the_delay_that_costs_more_is_named() -> None:
     # n1 is 100 ms from the driver and n0's replica; only the way between replicas costs, and only n2 is far from n0.
-    shuffles = replace(WINDOWED, driver_trips=0.0, pair_trips=20.0)
+    shuffles = true_model(fixed_s=0.5, row_s=0.0005, pair_trips=20.0)
     rtt_ms = np.array([[0, 100, 100], [100, 0, 200], [100, 200, 0.0]])
     found = placements(
         shuffles,
@@ -164,7 +164,7 @@ def test_each_choice_of_more_replicas_raises_the_predicted_capacity(data: st.Dat
         near = site[one] == site[other]
         rtt_ms[one, other] = data.draw(st.floats(1, 10) if near else st.just(np.nan) | st.floats(10, 300))
     rtt_ms += rtt_ms.T
-    law = BatchTimeLaw(
+    law = true_model(
         fixed_s=data.draw(st.floats(0.05, 2.0)),
         row_s=data.draw(_SHARE) / 1000,
         even_row_s=0.0001 + data.draw(_SHARE) / 1000,

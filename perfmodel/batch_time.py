@@ -1,0 +1,412 @@
+"""The law of batch times, learned from every warm batch: T = T0 + a R / W + e R / V + b R + k D + m P.
+
+R is the number of rows of the batch. W is the total weight of its replicas, and V their number times the smallest
+weight: with evenly distributed rows the batch waits for the slowest replica; if fast replicas take more tasks, it does
+not. D is the longest round trip to the driver and P the longest between two replicas. A query that only maps depends on
+D, one that shuffles also on P. The fit finds both from the evidence.
+
+The fit is a ridge regression without negative parameters. Within one placement only R varies, so the sums of its
+normal equations are five numbers for each placement; without one of them, the fit predicts it as if it were new.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gesscale.common.errors import Problem
+from perfmodel.interval import quantile
+from perfmodel.points import Estimates, Points, Vector
+from perfmodel.readings import CHANGED_SHARE, same_conditions
+from perfmodel.summary import HeldOut, LawSummary, ParameterEstimate
+
+BATCH_TIME = "batch-time"
+
+TERMS = 6
+#: Beyond any figure of a batch; the sums of their squares are finite.
+_SMALLEST, _LARGEST = 1e-6, 1e12
+#: Share of a placement's evidence that remains after each of its batches: half of it after 230.
+FADE = 0.997
+#: Number of placements that are kept, the newest.
+MAX_PLACEMENTS = 16
+#: A placement that is not the newest counts as this number of batches at most, and less by its age.
+EARLIER_BATCHES = 30.0
+HALF_LIFE_S = 86400.0
+#: Batches of a placement from which it is compared.
+MIN_BATCHES = 2.5
+#: Share of the evidence that remains if the newest batches contradict it.
+AFTER_CHANGE = 0.5
+#: A placement that the others predict worse than this, as a share, has a warning.
+ODD_SHARE = 0.3
+
+#: Prior of the law's error for a placement that it was not fitted to, as a share, and its weight in placements.
+PRIOR_ERROR, PRIOR_PLACEMENTS = 0.03, 1.5
+
+_PRIOR = np.array([0.3, 0.475, 0.475, 0.02, 4.5, 0.5])
+#: Prior means and standard deviations: T0 in seconds; a, e and b as shares of the time of a row; k and m in round trips
+#: (measured on Spark 4: a batch that maps takes 4 to 5 of them).
+_PRIOR_SPREAD = np.array([0.4, 0.354, 0.354, 0.02, 2.0, 1.0])
+
+#: For intervals, the spread of the prior is this multiple: windowed queries take 13 to 26 round trips.
+_PRIOR_DOUBT = np.array([1.0, 1.0, 1.0, 1.0, 3.0, 3.0])
+
+#: Minimum time of a row, as a share of its time in the largest batch.
+_MIN_SHARE = 0.05
+#: A parameter is identified if its standard deviation is at most this share of that of the prior.
+_IDENTIFIED_SHARE = 0.5
+
+
+class BatchSample(NamedTuple):
+    """Warm batch as evidence."""
+
+    #: Rows and duration (rows, seconds).
+    rows: float
+    seconds: float
+    #: Weights of its replicas: their sum, and their number times the smallest (weight, even_weight).
+    weight: float
+    even_weight: float
+    #: The longest round trip to the driver, and between two replicas, ms (driver_ms, pair_ms).
+    driver_ms: float
+    pair_ms: float
+    #: When it ended, seconds since the epoch.
+    at_s: float = 0.0
+
+    @property
+    def usable(self) -> bool:
+        """False if a figure is not finite or out of its range."""
+        return (
+            all(_SMALLEST <= each <= _LARGEST for each in (self.rows, self.seconds, self.weight, self.even_weight))
+            and all(0 <= each <= _LARGEST for each in (self.driver_ms, self.pair_ms))
+            and math.isfinite(self.at_s)
+        )
+
+
+class PlacementSums(NamedTuple):
+    """Sums over the batches of one placement, each faded by its age in batches."""
+
+    #: Conditions, as in `BatchSample` (weight, even_weight, driver_ms, pair_ms).
+    weight: float
+    even_weight: float
+    driver_ms: float
+    pair_ms: float
+    #: Faded number of batches, and the end of the newest, seconds since the epoch (batches, at_s).
+    batches: float = 0.0
+    at_s: float = 0.0
+    #: Sums of the certainty c of each batch, and of c R, c R^2, c T, c R T (one, rows, squared_rows, seconds, both).
+    one: float = 0.0
+    rows: float = 0.0
+    squared_rows: float = 0.0
+    seconds: float = 0.0
+    both: float = 0.0
+
+    def matches(self, sample: BatchSample) -> bool:
+        """Return whether a batch had the same conditions."""
+        return same_conditions(
+            math.log(sample.weight / self.weight), sample.driver_ms, self.driver_ms
+        ) and same_conditions(math.log(sample.even_weight / self.even_weight), sample.pair_ms, self.pair_ms)
+
+    def plus(self, sample: BatchSample) -> "PlacementSums":
+        """Return the sums with one more batch."""
+        rows, seconds, certainty = sample.rows, sample.seconds, 1 / (0.03 * sample.seconds + 0.02) ** 2
+        return PlacementSums(
+            sample.weight,
+            sample.even_weight,
+            sample.driver_ms,
+            sample.pair_ms,
+            FADE * self.batches + 1,
+            max(self.at_s, sample.at_s),
+            FADE * self.one + certainty,
+            FADE * self.rows + certainty * rows,
+            FADE * self.squared_rows + certainty * rows * rows,
+            FADE * self.seconds + certainty * seconds,
+            FADE * self.both + certainty * rows * seconds,
+        )
+
+    def times(self, share: float) -> "PlacementSums":
+        """Return the same evidence with less weight."""
+        scaled = PlacementSums(*(share * each for each in self))
+        conditions = dict(zip(self._fields[:4], self[:4], strict=True))
+        return scaled._replace(at_s=self.at_s, **conditions)
+
+    def contradicts(self, samples: Sequence[BatchSample]) -> bool:
+        """Return whether batches are far, in their mean, from the line through the earlier ones of this placement."""
+        if self.batches < EARLIER_BATCHES / 3:
+            return False
+        spread = self.squared_rows * self.one - self.rows**2
+        slope = 0.0
+        if spread > 1e-6 * self.squared_rows * self.one:
+            slope = max(0.0, (self.one * self.both - self.rows * self.seconds) / spread)
+        fixed = (self.seconds - slope * self.rows) / self.one
+        ratios = [each.seconds / max(fixed + slope * each.rows, 0.1 * each.seconds) - 1 for each in samples]
+        return abs(sum(ratios) / len(ratios)) > CHANGED_SHARE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchEvidence:
+    """Evidence of all batches so far."""
+
+    #: The newest last.
+    placements: tuple[PlacementSums, ...] = ()
+    #: Rows of the largest batch, and the time per row on a replica of weight 1, seconds; 0 before any (max_rows,
+    #: row_s).
+    max_rows: float = 0.0
+    row_s: float = 0.0
+    #: How often newer batches contradicted earlier ones of their placement.
+    changes: int = 0
+
+    def updated(self, samples: Iterable[BatchSample]) -> "BatchEvidence":
+        """Add the batches of a step, oldest first; those with invalid figures are ignored."""
+        usable = [sample for sample in samples if sample.usable]
+        if not usable:
+            return self
+        placements, changes = list(self.placements), self.changes
+        known = next((each for each in placements if each.matches(usable[-1])), None)
+        latest = [sample for sample in usable if known is not None and known.matches(sample)]
+        if known is not None and len(latest) >= MIN_BATCHES and known.contradicts(latest):
+            placements, changes = [each.times(AFTER_CHANGE) for each in placements], changes + 1
+        max_rows, row_s = self.max_rows, self.row_s
+        for sample in usable:
+            index = next((at for at, each in enumerate(placements) if each.matches(sample)), None)
+            before = PlacementSums(*sample[2:6]) if index is None else placements.pop(index)
+            placements.append(before.plus(sample))
+            max_rows *= FADE
+            if sample.rows > max_rows:
+                max_rows, row_s = sample.rows, sample.seconds * sample.even_weight / sample.rows
+        kept = tuple(map(_rounded, placements[-MAX_PLACEMENTS:]))
+        return BatchEvidence(placements=kept, max_rows=max_rows, row_s=row_s, changes=changes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FittedBatchTime:
+    """The law of batch times fitted to evidence."""
+
+    law: str = BATCH_TIME
+    #: T0 in seconds; a, e, b in seconds per row; k and m in round trips. None is negative.
+    theta: tuple[float, ...]
+    evidence: BatchEvidence
+    #: Precision of the parameters, shape ``(6, 6)``.
+    precision: NDArray[np.float64]
+    #: For each placement its sums of the normal equations, shapes ``(p, 6, 6)`` and ``(p, 6)`` (grams, moments).
+    grams: NDArray[np.float64]
+    moments: NDArray[np.float64]
+
+    def middle(self, points: Points) -> Vector:
+        """Predict the MST, rows/s."""
+        overhead_s, each_s = self._times(points)
+        limit_s = self._limit_s(points, overhead_s)
+        full_s = np.maximum(overhead_s + points.cap_rows * each_s, points.trigger_s)
+        return np.where(np.isnan(points.cap_rows), (limit_s - overhead_s) / each_s / limit_s, points.cap_rows / full_s)
+
+    @staticmethod
+    def _limit_s(points: Points, overhead_s: Vector) -> Vector:
+        """Return the longest batch of a query without a cap: its trigger interval, unless the overhead is long."""
+        return np.maximum(np.maximum(points.trigger_s, 2 * overhead_s), _SMALLEST)
+
+    def predict(self, points: Points) -> Estimates:
+        """Predict the MST with a 90 % interval: uncertainty of the fit, and what the law misses on other placements."""
+        mid = self.middle(points)
+        overhead_s, each_s = self._times(points)
+        capped = ~np.isnan(points.cap_rows)
+        rows = np.where(capped, points.cap_rows, mid * self._limit_s(points, overhead_s))
+        seconds = overhead_s + rows * each_s
+        share = self.half_width(_terms(points, rows), seconds)
+        # With a cap a longer batch is a lower rate, unless it still ends within the trigger interval.
+        slow, fast = (np.maximum(seconds * each, points.trigger_s) for each in (1 + share, 1 / (1 + share)))
+        low = np.where(capped, rows / slow, mid / (1 + share))
+        high = np.where(capped, rows / fast, mid * (1 + share))
+        return Estimates(np.minimum(low, mid), mid, np.maximum(high, mid))
+
+    def half_width(self, terms: Vector, seconds: Vector) -> Vector:
+        """Return half of the 90 % interval of predicted batch times, as a share of them."""
+        error, freedom = self.uncertainty
+        variance = np.einsum("...i,ij,...j", terms, self.covariance, terms) / seconds**2
+        width: Vector = quantile(freedom) * np.sqrt(variance + error**2)
+        return width
+
+    @cached_property
+    def covariance(self) -> NDArray[np.float64]:
+        """Covariance of the parameters: of the prior, of the batches, and of each placement as a whole."""
+        inverse = np.linalg.inv(self.precision)
+        doubt = (_PRIOR_DOUBT**2 - 1) / (_PRIOR_SPREAD * _scale(self.evidence.row_s)) ** 2
+        influence = self.uncertainty[0] * self.moments @ inverse
+        found: NDArray[np.float64] = inverse + (inverse * doubt) @ inverse + influence.T @ influence
+        return found
+
+    @cached_property
+    def held_out(self) -> HeldOut:
+        """Errors of the batch time of each placement by a fit without it."""
+        return HeldOut(tuple(self._left_out[0].tolist()))
+
+    @cached_property
+    def uncertainty(self) -> tuple[float, float]:
+        """Standard deviation of the law at a placement, as a share, and its degrees of freedom."""
+        errors, known, influence = self._left_out
+        squares = np.maximum(np.square(errors) - known, 0) / (1 + influence)
+        freedom = PRIOR_PLACEMENTS + len(errors)
+        return math.sqrt((PRIOR_PLACEMENTS * PRIOR_ERROR**2 + float(squares.sum())) / freedom), freedom
+
+    @cached_property
+    def _left_out(self) -> tuple[Vector, Vector, Vector]:
+        """Return the errors at held-out placements, the variance of the fit there, and the influence of the others."""
+        compared = [at for at, each in enumerate(self.evidence.placements) if each.batches >= MIN_BATCHES]
+        if len(self.evidence.placements) < 2 or not compared:
+            return np.zeros(0), np.zeros(0), np.zeros(0)
+        sums = np.array(self.evidence.placements)[compared]
+        rows, seconds = sums[:, 8] / sums[:, 7], sums[:, 10] / sums[:, 7]  # means weighted by rows
+        terms = _terms(_points_of(sums), rows)
+        precisions = self.precision - self.grams[compared]
+        total = _prior_moments(self.evidence.row_s) + self.moments.sum(axis=0)
+        right = np.concatenate([(total - self.moments[compared])[:, :, None], terms[:, :, None]], axis=2)
+        others = np.broadcast_to(self.moments.T, (len(compared), TERMS, len(self.moments)))
+        found = np.linalg.solve(precisions, np.concatenate([right, others], axis=2))
+        theta = found[:, :, 0]
+        for at in np.flatnonzero((theta < 0).any(axis=1)).tolist():
+            theta[at] = _non_negative(precisions[at], total - self.moments[compared[at]])
+        errors = np.einsum("pi,pi->p", terms, theta) / seconds - 1
+        known = np.einsum("pi,pi->p", terms, found[:, :, 1]) / seconds**2
+        influence = np.einsum("pi,piq->pq", terms, found[:, :, 2:]) / seconds[:, None]
+        influence[np.arange(len(compared)), compared] = 0.0
+        return errors, known, np.square(influence).sum(axis=1)
+
+    def summary(self) -> LawSummary:
+        """Return the parameters with their intervals, and the error for held-out placements.
+
+        The two times of a row are reported as their sum and the share that waits for the slowest replica: with equally
+        fast replicas only the sum can be identified.
+        """
+        fixed_s, row_s, even_row_s, shared_row_s, driver_trips, pair_trips = self.theta
+        both_s = row_s + even_row_s
+        transform = np.delete(np.eye(TERMS), 2, axis=0)
+        transform[1, 2] = 1.0
+        transform = np.vstack([transform, np.array([0, -1, 1, 0, 0, 0]) / (2 * both_s)])
+        prior = np.diag((_PRIOR_DOUBT * _PRIOR_SPREAD * _scale(self.evidence.row_s)) ** 2)
+        now, first = (np.sqrt(np.diag(transform @ spread @ transform.T)) for spread in (self.covariance, prior))
+        values = np.array([fixed_s, both_s, shared_row_s, driver_trips, pair_trips, even_row_s / both_s])
+        half = quantile(self.uncertainty[1]) * now
+        return LawSummary(
+            law=self.law,
+            parameters=tuple(
+                ParameterEstimate(name=name, unit=unit, value=value, low=low, high=high, identified=each)
+                for (name, unit), value, low, high, each in zip(
+                    _REPORTED,
+                    values.tolist(),
+                    np.maximum(values - half, 0.0).tolist(),
+                    np.minimum(values + half, _MOST).tolist(),
+                    (now <= _IDENTIFIED_SHARE * first).tolist(),
+                    strict=True,
+                )
+            ),
+            held_out_error_pct=self.held_out.mean_pct,
+            conditions=len(self.held_out.errors),
+            readings=round(sum(each.batches for each in self.evidence.placements)),
+        )
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        """Placements that do not fit to the others, as with a wrong weight of a node."""
+        errors = self.held_out.errors
+        if len(errors) < 3 or max(map(abs, errors)) <= ODD_SHARE:
+            return ()
+        worst = max(range(len(errors)), key=lambda at: abs(errors[at]))
+        compared = [each for each in self.evidence.placements if each.batches >= MIN_BATCHES]
+        fields = {"weight": compared[worst].weight, "driver_ms": compared[worst].driver_ms, "pct": 100 * errors[worst]}
+        return (Problem("model-placement-odd", fields),)
+
+    def _times(self, points: Points) -> tuple[Vector, Vector]:
+        """Return the time of a batch that its rows do not change, and that of each row; seconds."""
+        fixed_s, row_s, even_row_s, shared_row_s, driver_trips, pair_trips = self.theta
+        overhead_s = fixed_s + (driver_trips * points.driver_ms + pair_trips * points.pair_ms) / 1000
+        return overhead_s, row_s / points.weight + even_row_s / points.even_weight + shared_row_s
+
+
+_REPORTED = (
+    ("fixed_s", "s"),
+    ("row_s", "s"),
+    ("shared_row_s", "s"),
+    ("driver_trips", "1"),
+    ("pair_trips", "1"),
+    ("even_share", "1"),
+)
+_MOST = np.array([np.inf, np.inf, np.inf, np.inf, np.inf, 1.0])
+
+
+@lru_cache(maxsize=256)  # Analyze and Plan use the same evidence
+def fit_batch_time(evidence: BatchEvidence) -> FittedBatchTime | None:
+    """Fit the law; None before any batch.
+
+    Examples
+    --------
+    Two sizes of batches far from saturation determine the capacity: 3,600 more rows took 1.77 s more, so 0.4917 ms a
+    row; 9,000 rows take 4.725 s, 1,905 rows/s.
+
+    >>> sizes = [(2400, 1.48), (6000, 3.25)] * 50
+    >>> batches = [BatchSample(rows, seconds, 1.0, 1.0, 0.0, 0.0) for rows, seconds in sizes]
+    >>> fitted = fit_batch_time(BatchEvidence().updated(batches))
+    >>> fitted.middle(Points.of(1, 0, cap_rows=9000)).round(-1).tolist()
+    [1900.0]
+    """
+    if not evidence.row_s:
+        return None
+    sums = np.array(evidence.placements)
+    newest_s = sums[:, 5].max()
+    # The newest placement counts in full.
+    share = np.minimum(1.0, EARLIER_BATCHES / sums[:, 4]) * 0.5 ** ((newest_s - sums[:, 5]) / HALF_LIFE_S)
+    share[-1] = 1.0
+    one, rows, squared_rows, seconds, both = share * sums[:, 6:].T
+    fixed, per_row = _terms(_points_of(sums), np.zeros(len(sums))), _terms(_points_of(sums), np.ones(len(sums)))
+    per_row = per_row - fixed
+    cross = fixed[:, :, None] * per_row[:, None, :]
+    grams = (
+        one[:, None, None] * fixed[:, :, None] * fixed[:, None, :]
+        + rows[:, None, None] * (cross + cross.transpose(0, 2, 1))
+        + squared_rows[:, None, None] * per_row[:, :, None] * per_row[:, None, :]
+    )
+    moments = seconds[:, None] * fixed + both[:, None] * per_row
+    precision = np.diag((_PRIOR_SPREAD * _scale(evidence.row_s)) ** -2) + grams.sum(axis=0)
+    theta = _non_negative(precision, _prior_moments(evidence.row_s) + moments.sum(axis=0))
+    theta[2] = max(theta[2], _MIN_SHARE * evidence.row_s - theta[1])
+    return FittedBatchTime(
+        theta=tuple(theta.tolist()), evidence=evidence, precision=precision, grams=grams, moments=moments
+    )
+
+
+def _points_of(sums: Vector) -> Points:
+    weight, even_weight, driver_ms, pair_ms = sums[:, :4].T
+    return Points(weight=weight, even_weight=even_weight, driver_ms=driver_ms, pair_ms=pair_ms, cap_rows=weight)
+
+
+def _terms(points: Points, rows: Vector) -> Vector:
+    """Return the terms of the law, of shape ``(..., 6)``."""
+    each = rows / points.weight, rows / points.even_weight, rows
+    return np.stack([np.ones_like(rows), *each, points.driver_ms / 1000, points.pair_ms / 1000], axis=-1)
+
+
+def _scale(row_s: float) -> Vector:
+    """Return the units of the prior."""
+    return np.array([1.0, row_s, row_s, row_s, 1.0, 1.0])
+
+
+def _prior_moments(row_s: float) -> Vector:
+    return np.asarray(_PRIOR / _PRIOR_SPREAD**2 / _scale(row_s))
+
+
+def _non_negative(precision: NDArray[np.float64], moments: Vector) -> Vector:
+    """Solve the normal equations of a least-squares problem under non-negative parameters."""
+    found = np.asarray(np.linalg.solve(precision, moments), dtype=np.float64)
+    if (found >= 0).all():
+        return found
+    from scipy.optimize import nnls
+
+    # In units of their own spread the parameters are of similar size.
+    unit = 1 / np.sqrt(np.diag(precision))
+    root = np.linalg.cholesky(precision * np.outer(unit, unit))
+    return np.asarray(unit * nnls(root.T, np.linalg.solve(root, unit * moments))[0], dtype=np.float64)
+
+
+def _rounded(sums: PlacementSums) -> PlacementSums:
+    rounded = PlacementSums(*(float(f"{value:.9g}") for value in sums))
+    return rounded._replace(at_s=sums.at_s)

@@ -1,0 +1,224 @@
+"""Inputs of Eq. 1: saturation readings, and the distinct conditions that they were taken under.
+
+Readings of similar conditions are one point of the fit, their weighted median. So a reading that contradicts the others
+of its conditions has no effect, and a long stay on one placement does not outweigh the rest.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from gesscale.common.errors import InvalidValueError, Problem
+
+#: Beyond any figure of a cluster. Quotients, squares and cubes of values between them are still finite.
+_SMALLEST, _LARGEST = 1e-30, 1e30
+
+#: Conditions within 5 % of the capacity, and within 10 ms or 5 % of the delay, are the same. A Spark map costs about
+#: 4.4 round trips per batch: 10 ms are 2 % of a batch of 2 s, as much as readings scatter.
+SAME_CAPACITY_LOG = 0.05
+SAME_DELAY_MS, SAME_DELAY_SHARE = 10.0, 0.05
+
+#: Readings that differ from earlier ones of the same conditions by more than this share, this number in a row and on
+#: one side, are a change of the operator, such as new code or a throttled node.
+CHANGED_SHARE, CHANGED_IN_A_ROW = 0.2, 3
+#: Number of earlier readings to compare them with, at most.
+_COMPARED = 5
+#: Share of its weight that a reading of any age keeps.
+_MIN_SHARE = 1e-3
+
+
+class ModelError(InvalidValueError):
+    """A reading, or a set of readings, that a performance model cannot use."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One window of an operator.
+
+    Attributes
+    ----------
+    replicas
+        n, at least 1.
+    nd_max_ms
+        NDmax of the placement, round trip, the driver's node included.
+    batch_rows
+        Mean rows of its batches.
+    tasks
+        Tasks per batch.
+    weight
+        Sum of the capacity weights of the replicas.
+
+    Raises
+    ------
+    ModelError
+        When a value is beyond 1e30, above 0 by less than 1e-30, or out of its range.
+
+    Examples
+    --------
+    >>> Reading(replicas=2, nd_max_ms=150, rows_per_s=3000, weight=1.5).capacity
+    1.5
+    """
+
+    replicas: int
+    nd_max_ms: float
+    weight: float | None = None
+    batch_rows: float | None = None
+    tasks: int | None = None
+    #: Observed throughput, above 0; the MST if ``saturated``.
+    rows_per_s: float
+    #: True if the operator worked at its limit. Eq. 1 learns only from saturated readings.
+    saturated: bool = True
+    #: Time of the observation, seconds since the epoch.
+    at_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check("replicas", self.replicas, least=1)
+        _check("nd_max_ms", self.nd_max_ms, least=0)
+        _check("weight", self.weight)
+        _check("batch_rows", self.batch_rows)
+        _check("tasks", self.tasks, least=1)
+        _check("rows_per_s", self.rows_per_s)
+        _check("at_s", self.at_s, least=-_LARGEST)
+
+    @property
+    def capacity(self) -> float:
+        """The sum of the capacity weights if given, else n."""
+        return float(self.replicas) if self.weight is None else self.weight
+
+
+def _check(name: str, value: float | None, *, least: float = _SMALLEST) -> None:
+    if value is None or least <= value <= _LARGEST:
+        return
+    limit = "> 0" if least == _SMALLEST else f">= {least:g}"
+    got = value if isinstance(value, float) or value <= _LARGEST else math.inf  # a long int cannot be printed
+    raise ModelError("reading-invalid", owner="reading", field=name, limit=limit, got=got)
+
+
+def same_conditions(capacity_log: float, nd_max_ms: float, other_nd_max_ms: float) -> bool:
+    """Return whether two placements count as the same conditions; the logarithm is that of their capacities' ratio."""
+    resolution_ms = max(SAME_DELAY_MS, SAME_DELAY_SHARE * max(nd_max_ms, other_nd_max_ms))
+    return abs(capacity_log) <= SAME_CAPACITY_LOG and abs(nd_max_ms - other_nd_max_ms) <= resolution_ms
+
+
+class ReadingGroup(NamedTuple):
+    """Saturation readings of the same conditions, those of the newest."""
+
+    #: n, or the sum of the capacity weights.
+    capacity: float
+    #: Round trip.
+    nd_max_ms: float
+    #: The median of the readings.
+    rows_per_s: float
+    #: Weight in the fit, by the age of the readings; a power of 2.
+    weight: float
+
+
+class Distinct(NamedTuple):
+    """Distinct conditions, and what was left out of them."""
+
+    conditions: tuple[ReadingGroup, ...]
+    #: Number of readings used.
+    readings: int
+    warnings: tuple[Problem, ...]
+
+
+class _Readings(tuple[Reading, ...]):
+    """Readings as a cache key: equal ones are mostly identical objects, so that a comparison is cheap."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return hash((len(self), self[:1], self[-1:]))
+
+
+def distinct_conditions(
+    readings: Sequence[Reading], now_s: float | None = None, *, max_age_s: float | None, half_life_s: float | None
+) -> Distinct:
+    """Group the saturated readings by their conditions; their order does not matter.
+
+    Parameters
+    ----------
+    now_s
+        None for the time of the newest reading.
+    max_age_s, half_life_s
+        Maximum age, and the age at which a reading has half its weight; None for no limit.
+    """
+    saturated = [reading for reading in readings if reading.saturated]
+    if not saturated:
+        return Distinct((), 0, ())
+    now_s = max(reading.at_s for reading in saturated) if now_s is None else now_s
+    oldest_s = -math.inf if max_age_s is None else now_s - max_age_s
+    young = _Readings(reading for reading in saturated if reading.at_s >= oldest_s)
+    # The newest reading has full weight; hence the weights change only with the readings.
+    return _grouped(young, half_life_s)
+
+
+@lru_cache(maxsize=2048)
+def _grouped(readings: _Readings, half_life_s: float | None) -> Distinct:
+    groups = _groups(readings)
+    since_s = max((_changed_at_s(group) for group in groups), default=-math.inf)
+    warnings: list[Problem] = []
+    if dropped := sum(reading.at_s < since_s for reading in readings):
+        warnings.append(Problem("model-readings-dropped", {"count": dropped}))
+        groups = [[reading for reading in group if reading.at_s >= since_s] for group in groups]
+    used = [group for group in groups if group]
+    newest_s = max((group[0].at_s for group in used), default=0.0)
+    waves = {reading.tasks / reading.replicas for group in used for reading in group if reading.tasks is not None}
+    if waves and max(waves) > 1.001 * min(waves):
+        warnings.append(Problem("model-tasks-mixed", {"min": min(waves), "max": max(waves)}))
+    return Distinct(
+        tuple(sorted(_condition(group, newest_s, half_life_s) for group in used)), sum(map(len, used)), tuple(warnings)
+    )
+
+
+def _groups(readings: Sequence[Reading]) -> list[list[Reading]]:
+    """Return the readings by conditions, the newest first."""
+    ordered = sorted(
+        readings, key=lambda reading: (-reading.at_s, reading.capacity, reading.nd_max_ms, reading.rows_per_s)
+    )
+    homes: dict[tuple[float, float], list[Reading]] = {}
+    for reading in ordered:
+        place = reading.capacity, reading.nd_max_ms
+        if place not in homes:
+            near = (
+                group for key, group in homes.items() if same_conditions(math.log(place[0] / key[0]), place[1], key[1])
+            )
+            homes[place] = next(near, [])
+        homes[place].append(reading)
+    return [*{id(group): group for group in homes.values()}.values()]
+
+
+def _changed_at_s(group: Sequence[Reading]) -> float:
+    """Return the time of the first reading after the newest change; minus infinity without a change."""
+    rates = np.array([reading.rows_per_s for reading in group])
+    for first in range(len(rates) - 2 * CHANGED_IN_A_ROW + 1):
+        newer = rates[first : first + CHANGED_IN_A_ROW]
+        older = rates[first + CHANGED_IN_A_ROW :][:_COMPARED]
+        apart = newer / np.median(older) - 1
+        if apart.min() > CHANGED_SHARE or apart.max() < -CHANGED_SHARE:
+            return group[first + CHANGED_IN_A_ROW - 1].at_s
+    return -math.inf
+
+
+def _condition(group: Sequence[Reading], newest_s: float, half_life_s: float | None) -> ReadingGroup:
+    ages_s = np.array([newest_s - reading.at_s for reading in group])
+    weights = np.ones(len(group)) if half_life_s is None else np.maximum(0.5 ** (ages_s / half_life_s), _MIN_SHARE)
+    rates = np.array([reading.rows_per_s for reading in group])
+    order = np.argsort(rates, kind="stable")
+    until = np.cumsum(weights[order])
+    middles = np.searchsorted(until, [0.5 * until[-1] * (1 - 1e-9), 0.5 * until[-1] * (1 + 1e-9)])
+    return ReadingGroup(
+        capacity=group[0].capacity,
+        nd_max_ms=group[0].nd_max_ms,
+        rows_per_s=_rounded(float(rates[order][np.minimum(middles, len(group) - 1)].mean())),
+        weight=2.0 ** round(math.log2(float(weights.max()))),
+    )
+
+
+def _rounded(value: float) -> float:
+    """Round to four digits: another reading then mostly leaves the fit, which is cached, as it is."""
+    return float(f"{value:.4g}")
