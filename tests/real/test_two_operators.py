@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from gesscale.cli.replay_report import replay_record, settings_of
+from gesscale.kubernetes.resource.conditions import findings_of
+from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
 from gesscale.model.decision import Reason
 from testbed.cluster import lifecycle
 from testbed.cluster.topology import read_topology
@@ -15,6 +18,7 @@ from testbed.demo.runner import run_taxi_day
 from testbed.demo.taxi import PreparedRides
 from testbed.live.job_runner import Setup
 from testbed.live.nodes import ProgressLog
+from testbed.live.record import write_records
 from testbed.live.report import check_rows
 from testbed.live.scenario import CLEAN, NEAREST, WORKFLOW, TopicInput
 from testbed.pipeline.replay import write_steady_rides
@@ -66,5 +70,11 @@ def test_each_row_once_through_both_while_one_is_scaled(three_nodes: Callable[[s
     grown = next(decision for decision in day.records["nearest"].acted if decision.outcome.added)
     assert grown.plan.reason is Reason.OVERLOADED
     assert grown.outcome.added == ("near",)
+    # What the default policy learns of the batches of this run: one and two replicas predict each other.
+    write_records(day.records, folder)
+    _, replayed = replay_record(folder, settings_of(folder, None, ["analyze.policy=gesscale"]))
+    last = [each.decision for each in replayed if each.decision.operator == "nearest"][-1]
+    model = findings_of(last, StreamAutoscalerSpec(), last.at_s)["ModelFitted"]
+    assert model.holds, model.message
     assert not (folder / "broker").exists()
     assert not list(Path.cwd().glob("*.jar"))

@@ -31,7 +31,7 @@ def test_the_table_shows_what_is_wanted_and_where_they_differ(gesscale, record):
 
 def test_the_model_that_the_record_gives_is_shown(gesscale, record):
     _, out, _ = gesscale("replay", record)
-    assert ": alpha " in out
+    assert "eq1: alpha " in out
     _, out, _ = gesscale("replay", record, "--policy", "thr-nlaware")
     assert "held-out error" not in out
 
