@@ -48,6 +48,17 @@ class Points:
             trigger_s=trigger_s,
         )
 
+    def at(self, *indices: NDArray[np.int64]) -> "Points":
+        """Return some of the placements, by their indices."""
+        return Points(
+            weight=self.weight[indices],
+            even_weight=self.even_weight[indices],
+            driver_ms=self.driver_ms[indices],
+            pair_ms=self.pair_ms[indices],
+            cap_rows=self.cap_rows[indices],
+            trigger_s=self.trigger_s,
+        )
+
     @property
     def nd_max_ms(self) -> Vector:
         """NDmax, the driver's node included."""

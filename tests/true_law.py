@@ -1,8 +1,10 @@
-"""Laws of batch times that tests take for the truth."""
+"""Laws that tests take for the truth."""
 
 import numpy as np
 
-from perfmodel import BatchEvidence, CapacityModel, FittedBatchTime
+from perfmodel import EQ1, BatchEvidence, CapacityModel, FittedBatchTime, FittedEq1, HeldOut
+from perfmodel.eq1 import Uncertainty
+from perfmodel.readings import ReadingGroup
 
 
 def true_model(
@@ -26,3 +28,17 @@ def true_model(
 
 
 TRUE = true_model(fixed_s=0.5, even_row_s=0.005, driver_trips=5.0)
+
+
+def true_eq1(*, alpha: float, beta: float, gamma: float) -> CapacityModel:
+    """Return Eq. 1 with these parameters, of which it is certain."""
+    law = FittedEq1(
+        law=EQ1,
+        theta=(alpha, beta, gamma),
+        identified=(True, True, True),
+        conditions=(ReadingGroup(1.0, 0.0, alpha, 1.0),),
+        readings=1,
+        warnings=(),
+        uncertainty=Uncertainty(HeldOut(()), 0.01, 3.0, np.zeros((3, 3))),
+    )
+    return CapacityModel(eq1=law, batch_time=None, used=law)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gesscale.model.workflow import Operator
 from gesscale.policies.gesscale.analysis.growth import Addition, GrowthEnd, carries_more, growing_sizes
-from gesscale.policies.gesscale.analysis.round_trips import RoundTrips, driver_rtts_s
+from gesscale.policies.gesscale.analysis.round_trips import RoundTrips, driver_rtts_ms
 from latency_map import LatencyMap
 from perfmodel import CapacityModel, Points
 
@@ -18,7 +18,7 @@ NodeOrders = NDArray[np.int64]
 _Nodes = tuple[str, ...]
 
 #: Round trip assumed for a delay that the map does not have.
-UNKNOWN_RTT_S = 1.0
+UNKNOWN_RTT_MS = 1000.0
 
 #: Maximum number of free nodes considered: those nearest to the driver.
 MAX_FREE_NODES = 64
@@ -41,7 +41,8 @@ class Placements:
     #: Minimum and maximum number of replicas (min_replicas, max_replicas).
     min_replicas: int
     max_replicas: int
-    #: Returns the nodes that could be added to the best placement of a number of replicas.
+    #: Returns the low ends of the 90 % intervals, and the nodes that could join the best placement of a size.
+    _low_rows_per_s: Callable[[], Array]
     _additions: Callable[[int], tuple[Addition, ...]]
 
     def up_to(self, replicas: int) -> "Placements":
@@ -53,6 +54,11 @@ class Placements:
             rows_per_s=self.rows_per_s[:replicas],
             present_rows_per_s=min(self.present_rows_per_s, capacity),
         )
+
+    @cached_property
+    def low_rows_per_s(self) -> Array:
+        """Low end of the 90 % interval of each predicted capacity."""
+        return self._low_rows_per_s()[: len(self.nodes)]
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -104,7 +110,8 @@ def placements(
     counts = np.arange(1, options.moved.shape[1] + 1)
     caps = [operator.batch_rows(int(count)) for count in counts]
     cap_rows = np.broadcast_to(np.array(caps, dtype=float), options.moved.shape)
-    found = model.middle(replace(options.points, cap_rows=cap_rows, trigger_s=trigger_s))
+    points = replace(options.points, cap_rows=cap_rows, trigger_s=trigger_s)
+    found = model.middle(points)
     best = np.argmax(np.where(options.moved > 0, found * (1 - MIN_GAIN), found), axis=0)
 
     def additions(replicas: int) -> tuple[Addition, ...]:
@@ -117,6 +124,7 @@ def placements(
         present_rows_per_s=float(found[options.present_row, len(present) - 1]),
         min_replicas=operator.min_replicas,
         max_replicas=operator.max_replicas,
+        _low_rows_per_s=lambda: model.predict(points.at(best, counts - 1)).low,
         _additions=additions,
     )
 
@@ -125,29 +133,24 @@ def _additions(
     model: CapacityModel, options: "_PlacementOptions", placement: NodeOrders, cap_rows: int | None, trigger_s: float
 ) -> tuple[Addition, ...]:
     """Return the nodes that could join a placement, the highest capacity first; without those of unknown delay."""
-    to_driver_s, to_others_s = options.trips.driver_s, options.trips.pairs_s[:, placement].max(axis=1)
-    free = np.setdiff1d(np.flatnonzero(~np.isnan(to_driver_s + to_others_s)), placement)
-    weight = options.weights[placement].sum() + options.weights[free]
-    even_weight = (len(placement) + 1) * np.minimum(options.weights[placement].min(), options.weights[free])
-    driver_s, pairs_s = to_driver_s[placement].max(), to_others_s[placement].max()
-    far_driver_s, far_pairs_s = np.maximum(driver_s, to_driver_s[free]), np.maximum(pairs_s, to_others_s[free])
-    near_s = np.broadcast_to(driver_s, weight.shape), np.broadcast_to(pairs_s, weight.shape)
-    rows_per_s, near, far_from_driver, far_from_others = (
-        model.middle(
-            Points(
-                weight=weight,
-                even_weight=even_weight,
-                driver_ms=1000 * trip_s,
-                pair_ms=1000 * pair_s,
-                cap_rows=np.full(weight.shape, np.nan if cap_rows is None else cap_rows),
-                trigger_s=trigger_s,
-            )
-        )
-        for trip_s, pair_s in ((far_driver_s, far_pairs_s), near_s, (far_driver_s, near_s[1]), (near_s[0], far_pairs_s))
+    to_driver_ms, to_others_ms = options.trips.driver_ms, options.trips.pairs_ms[:, placement].max(axis=1)
+    free = np.setdiff1d(np.flatnonzero(~np.isnan(to_driver_ms + to_others_ms)), placement)
+    driver_ms, pair_ms = to_driver_ms[placement].max(), to_others_ms[placement].max()
+    near = Points(
+        weight=options.weights[placement].sum() + options.weights[free],
+        even_weight=(len(placement) + 1) * np.minimum(options.weights[placement].min(), options.weights[free]),
+        driver_ms=np.full(len(free), driver_ms),
+        pair_ms=np.full(len(free), pair_ms),
+        cap_rows=np.full(len(free), np.nan if cap_rows is None else float(cap_rows)),
+        trigger_s=trigger_s,
     )
-    delay_s = np.where(far_from_others < far_from_driver, to_others_s[free], to_driver_s[free])
+    far_from_driver = replace(near, driver_ms=np.maximum(driver_ms, to_driver_ms[free]))
+    far_from_others = replace(near, pair_ms=np.maximum(pair_ms, to_others_ms[free]))
+    rows_per_s = model.middle(replace(far_from_driver, pair_ms=far_from_others.pair_ms))
+    others_cost_more = model.middle(far_from_others) < model.middle(far_from_driver)
+    delay_ms = np.where(others_cost_more, to_others_ms[free], to_driver_ms[free])
     names = [options.nodes[index] for index in free.tolist()]
-    found = map(Addition, names, (1000 * delay_s).tolist(), rows_per_s.tolist(), near.tolist())
+    found = map(Addition, names, delay_ms.tolist(), rows_per_s.tolist(), model.middle(near).tolist())
     return tuple(sorted(found, key=lambda each: (-each.rows_per_s, each.delay_ms, each.node)))
 
 
@@ -203,9 +206,11 @@ def _enumerate_placements(
 
     def find() -> _PlacementOptions:
         trips = RoundTrips.of(nodes, driver_node, delays)
-        driver_s, pairs_s = (np.nan_to_num(values, nan=UNKNOWN_RTT_S) for values in (trips.driver_s, trips.pairs_s))
+        driver_ms, pairs_ms = (
+            np.nan_to_num(values, nan=UNKNOWN_RTT_MS) for values in (trips.driver_ms, trips.pairs_ms)
+        )
         weight, is_present = np.array(weights), np.arange(len(nodes)) < present
-        orders = _orders(driver_s, pairs_s, weight, is_present, max_replicas, moves=moves)
+        orders = _orders(driver_ms, pairs_ms, weight, is_present, max_replicas, moves=moves)
         counts = np.arange(1, orders.shape[1] + 1)
         moved = np.minimum(counts, present) - np.cumsum(is_present[orders], axis=1)
         return _PlacementOptions(
@@ -216,8 +221,8 @@ def _enumerate_placements(
             points=Points(
                 weight=np.cumsum(weight[orders], axis=1),
                 even_weight=counts * np.minimum.accumulate(weight[orders], axis=1),
-                driver_ms=1000 * np.maximum.accumulate(driver_s[orders], axis=1),
-                pair_ms=1000 * _widest_pairs(pairs_s, orders),
+                driver_ms=np.maximum.accumulate(driver_ms[orders], axis=1),
+                pair_ms=_widest_pairs(pairs_ms, orders),
                 cap_rows=np.full(orders.shape, np.nan),
             ),
             moved=moved,
@@ -233,19 +238,19 @@ def _nearest(free: Sequence[str], driver_node: str, delays: LatencyMap | None) -
     """Return the free nodes nearest to the driver, at most `MAX_FREE_NODES`."""
     if len(free) <= MAX_FREE_NODES:
         return free
-    driver_s = driver_rtts_s(free, driver_node, delays)  # NaN is sorted last
-    return [free[index] for index in np.argsort(driver_s, kind="stable")[:MAX_FREE_NODES]]
+    driver_ms = driver_rtts_ms(free, driver_node, delays)  # NaN is sorted last
+    return [free[index] for index in np.argsort(driver_ms, kind="stable")[:MAX_FREE_NODES]]
 
 
 def _orders(
-    driver_s: Array, pairs_s: Array, weight: Array, is_present: NDArray[np.bool_], max_replicas: int, *, moves: bool
+    driver_ms: Array, pairs_ms: Array, weight: Array, is_present: NDArray[np.bool_], max_replicas: int, *, moves: bool
 ) -> NodeOrders:
     """Return the first ``max_replicas`` nodes of each order, shape ``(o, max_replicas)``, without duplicates.
 
     Some orders start with the present nodes.
     """
-    centres = np.argsort(driver_s, kind="stable")[:MAX_CENTRES]
-    distances = np.concatenate([driver_s[None], pairs_s[centres] + 1e-6 * driver_s])
+    centres = np.argsort(driver_ms, kind="stable")[:MAX_CENTRES]
+    distances = np.concatenate([driver_ms[None], pairs_ms[centres] + 1e-6 * driver_ms])
     by_distance = np.argsort(distances, axis=1, kind="stable")
     orders = [by_distance]
     if (weight != weight[0]).any():
@@ -260,9 +265,9 @@ def _first(orders: NodeOrders, keys: NDArray[np.generic]) -> NodeOrders:
     return np.take_along_axis(orders, np.argsort(keys[orders], axis=1, kind="stable"), axis=1)
 
 
-def _widest_pairs(pairs_s: Array, orders: NodeOrders) -> Array:
+def _widest_pairs(pairs_ms: Array, orders: NodeOrders) -> Array:
     """Return the longest round trip between the first 1, 2, ... nodes of each order."""
-    among = pairs_s[orders[:, :, None], orders[:, None, :]]
+    among = pairs_ms[orders[:, :, None], orders[:, None, :]]
     earlier = np.tril(np.ones(among.shape[1:], dtype=bool))
     widest: Array = np.maximum.accumulate(np.where(earlier, among, 0.0).max(axis=2), axis=1)
     return widest

@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from edge import delays, operator
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from true_law import TRUE, true_model
+from thoroughness import examples
+from true_law import TRUE, true_eq1, true_model
 
 from gesscale.model.workflow import BatchCap
 from gesscale.policies.gesscale.analysis.growth import MIN_REPLICA_GAIN
@@ -74,7 +75,7 @@ def test_map_query_gets_nodes_nearest_to_the_driver(data: st.DataObject) -> None
 # Where growth ends
 
 #: A windowed query: a batch of 3,000 rows takes 0.5 s and 1.5 s on one replica, and 20 round trips of a far node.
-WINDOWED = true_model(fixed_s=0.5, row_s=0.0005, even_row_s=0.0, shared_row_s=0.0, driver_trips=14.0, pair_trips=6.0)
+WINDOWED = true_model(fixed_s=0.5, row_s=0.0005, driver_trips=14.0, pair_trips=6.0)
 
 
 def on_line(*rtt_ms: float) -> LatencyMap:
@@ -150,49 +151,71 @@ def test_growth_has_no_end_at_the_limits() -> None:
     assert [each.node for each in found.additions] == ["n2"]
 
 
-_SHARE = st.floats(0.0, 1.0)
+_SHARES = st.floats(0.0, 1.0)
+_BATCH_TIMES = st.builds(
+    lambda fixed_s, row, even, shared, driver_trips, pair_trips: true_model(
+        fixed_s=fixed_s,
+        row_s=row / 1000,
+        even_row_s=0.0001 + even / 1000,
+        shared_row_s=shared / 10000,
+        driver_trips=driver_trips,
+        pair_trips=pair_trips,
+    ),
+    st.floats(0.05, 2.0),
+    _SHARES,
+    _SHARES,
+    _SHARES,
+    st.floats(0, 30),
+    st.floats(0, 30),
+)
+_EQ1 = st.builds(
+    lambda alpha, beta, gamma: true_eq1(alpha=alpha, beta=beta, gamma=gamma * alpha),
+    st.floats(10, 10_000),
+    st.floats(0.2, 1.2),
+    st.floats(0, 0.02),
+)
 
 
-@given(data=st.data())
-def test_each_choice_of_more_replicas_raises_the_predicted_capacity(data: st.DataObject) -> None:
-    count = data.draw(st.integers(1, 7))
-    names = tuple(f"n{index}" for index in range(count))
-    rtt_ms = np.zeros((count, count))
-    upper = np.triu_indices(count, 1)
-    site = data.draw(st.lists(st.integers(0, 2), min_size=count, max_size=count))
-    for one, other in zip(*upper, strict=True):
+@st.composite
+def _maps(draw: st.DrawFn) -> LatencyMap:
+    """Return nodes at up to three sites, 10 to 300 ms apart, without some of the delays between them."""
+    site = draw(st.lists(st.integers(0, 2), min_size=1, max_size=7))
+    rtt_ms = np.zeros((len(site), len(site)))
+    for one, other in zip(*np.triu_indices(len(site), 1), strict=True):
         near = site[one] == site[other]
-        rtt_ms[one, other] = data.draw(st.floats(1, 10) if near else st.just(np.nan) | st.floats(10, 300))
-    rtt_ms += rtt_ms.T
-    law = true_model(
-        fixed_s=data.draw(st.floats(0.05, 2.0)),
-        row_s=data.draw(_SHARE) / 1000,
-        even_row_s=0.0001 + data.draw(_SHARE) / 1000,
-        shared_row_s=data.draw(_SHARE) / 10000,
-        driver_trips=data.draw(st.floats(0, 30)),
-        pair_trips=data.draw(st.floats(0, 30)),
-    )
+        rtt_ms[one, other] = draw(st.floats(1, 10) if near else st.just(np.nan) | st.floats(10, 300))
+    return LatencyMap(names=tuple(f"n{index}" for index in range(len(site))), rtt_ms=rtt_ms + rtt_ms.T)
+
+
+@settings(max_examples=examples(400))
+@given(data=st.data(), delays=_maps(), law=_BATCH_TIMES | _EQ1)
+def test_each_choice_of_more_replicas_raises_the_predicted_capacity(
+    data: st.DataObject, delays: LatencyMap, law: CapacityModel
+) -> None:
     cap = data.draw(st.sampled_from([None, BatchCap(rows=3000), BatchCap(rows_per_replica=3000)]))
     at_n0 = replace(operator(), driver_node="n0", cap=cap, max_replicas=data.draw(st.integers(1, 8)))
-    present = tuple(sorted(data.draw(st.sets(st.sampled_from(names), min_size=1, max_size=at_n0.max_replicas))))
+    nodes = st.sampled_from(delays.names)
+    present = tuple(sorted(data.draw(st.sets(nodes, min_size=1, max_size=at_n0.max_replicas))))
     found = placements(
         law,
         at_n0,
         present,
-        tuple(name for name in names if name not in present),
-        weights=data.draw(st.dictionaries(st.sampled_from(names), st.floats(0.2, 5))),
-        delays=LatencyMap(names=names, rtt_ms=rtt_ms),
+        tuple(name for name in delays.names if name not in present),
+        weights=data.draw(st.dictionaries(nodes, st.floats(0.2, 5))),
+        delays=delays,
         trigger_s=data.draw(st.sampled_from([0.1, 2.0, 10.0])),
+        moves=data.draw(st.booleans()),
     )
     chosen = [float(found.rows_per_s[size - 1]) for size in found.sizes]
-    assert chosen == sorted(set(chosen))
+    assert chosen == sorted(chosen)
+    assert len({*chosen}) == len(chosen)
+    assert all(found.low_rows_per_s <= found.rows_per_s)
     larger = [size for size in found.sizes if size > len(present)]
     assert all(found.rows_per_s[size - 1] > found.present_rows_per_s for size in larger)
-    # Whatever carries the present load still can be chosen: one size at least carries what the present replicas do.
-    assert chosen[-1] * (1 + MIN_REPLICA_GAIN * count) >= found.present_rows_per_s
+    # What the present replicas carry can be chosen, or almost.
+    assert chosen[-1] * (1 + MIN_REPLICA_GAIN * len(delays)) >= found.present_rows_per_s
     if (end := found.growth_end) is not None:
         assert end.rows_per_s == chosen[-1]
-        assert all(each.node not in found.nodes[end.replicas - 1] for each in end.additions)
-        assert [each.rows_per_s for each in end.additions] == sorted(
-            (each.rows_per_s for each in end.additions), reverse=True
-        )
+        rates = [each.rows_per_s for each in end.additions]
+        assert rates == sorted(rates, reverse=True)
+        assert not {each.node for each in end.additions} & set(found.nodes[end.replicas - 1])
