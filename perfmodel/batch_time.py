@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from gesscale.common.errors import Problem
 from perfmodel.interval import quantile
 from perfmodel.points import Estimates, Points, Vector
-from perfmodel.readings import CHANGED_SHARE, same_conditions
+from perfmodel.readings import CHANGED_SHARE, HALF_LIFE_S, same_conditions
 from perfmodel.summary import HeldOut, LawSummary, ParameterEstimate
 
 BATCH_TIME = "batch-time"
@@ -35,7 +35,6 @@ FADE = 0.997
 MAX_PLACEMENTS = 16
 #: A placement that is not the newest counts as this number of batches at most, and less by its age.
 EARLIER_BATCHES = 30.0
-HALF_LIFE_S = 86400.0
 #: Batches of a placement from which it is compared.
 MIN_BATCHES = 2.5
 #: Share of the evidence that remains if the newest batches contradict it.

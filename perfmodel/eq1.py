@@ -99,17 +99,6 @@ class FittedEq1:
         widen_low, widen_high = self._widening(capacity, nd_ms)
         return Estimates(np.maximum(mid - half, 0.0) * np.exp(-widen_low), mid, (mid + half) * np.exp(widen_high))
 
-    def is_extrapolated(self, points: Points) -> NDArray[np.bool_]:
-        """Return True where a placement has more or fewer replicas, or another delay, than all readings."""
-        capacities, delays, *_ = np.array(self.conditions).T
-        steps = np.log(points.weight)
-        outside: NDArray[np.bool_] = (
-            (steps < np.log(capacities.min()) - SAME_CAPACITY_LOG)
-            | (steps > np.log(capacities.max()) + SAME_CAPACITY_LOG)
-            | (np.abs(points.nd_max_ms - np.clip(points.nd_max_ms, delays.min(), delays.max())) > SAME_DELAY_MS)
-        )
-        return outside
-
     def summary(self) -> LawSummary:
         """Return the parameters with their intervals, and the error for held-out placements."""
         half = self.uncertainty.half_width * np.sqrt(np.diag(self.uncertainty.covariance))

@@ -7,7 +7,7 @@ from functools import cached_property
 from perfmodel.batch_time import BATCH_TIME, BatchEvidence, FittedBatchTime, fit_batch_time
 from perfmodel.eq1 import EQ1, FittedEq1, fit_eq1
 from perfmodel.points import Estimates, Points, Vector
-from perfmodel.readings import Reading
+from perfmodel.readings import HALF_LIFE_S, MAX_AGE_S, Reading
 from perfmodel.summary import MAX_HELD_OUT_ERROR_PCT, MIN_CONDITIONS, LawSummary, ModelSummary
 
 AUTO = "auto"
@@ -59,8 +59,8 @@ def fit_model(
     *,
     law: str = AUTO,
     now_s: float | None = None,
-    max_age_s: float | None = None,
-    half_life_s: float | None = None,
+    max_age_s: float | None = MAX_AGE_S,
+    half_life_s: float | None = HALF_LIFE_S,
 ) -> CapacityModel | None:
     """Fit both laws; None before any evidence.
 

@@ -17,6 +17,9 @@ from gesscale.common.errors import InvalidValueError, Problem
 #: Beyond any figure of a cluster. Quotients, squares and cubes of values between them are still finite.
 _SMALLEST, _LARGEST = 1e-30, 1e30
 
+#: Maximum age of a reading: a week, the longest rhythm of most loads. Age at which evidence counts half: a day.
+MAX_AGE_S, HALF_LIFE_S = 7 * 86400.0, 86400.0
+
 #: Conditions within 5 % of the capacity, and within 10 ms or 5 % of the delay, are the same. A Spark map costs about
 #: 4.4 round trips per batch: 10 ms are 2 % of a batch of 2 s, as much as readings scatter.
 SAME_CAPACITY_LOG = 0.05

@@ -111,6 +111,14 @@ def test_gesscale_follows_the_day_up_and_down():
     assert changes[-1].analysis.model.in_use.parameters[0].value == pytest.approx(395, rel=0.05)
 
 
+def test_the_default_policy_has_a_fitted_model_by_the_end_of_the_day():
+    plant, changes = play("gesscale")
+    assert plant.processed == math.floor(plant.batches[-1].offered_rows_total)
+    model = changes[-1].analysis.model
+    assert (model.law, model.fitted) == ("batch-time", True)
+    assert model.held_out_error_pct < 10
+
+
 @pytest.mark.parametrize("policy", ["thr-nlaware", "thr-nlunaware"])
 def test_thresholds_mistake_waiting_for_the_network_for_work(policy):
     # With a replica 300 ms away even the night's 240 rows a batch take 0.4 + 0.1 + 4.4 * 0.3 = 1.8 s of the 2 s

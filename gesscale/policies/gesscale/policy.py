@@ -88,11 +88,13 @@ class GesscalePolicy:
         reading = observation.readings.get(name)
         if reading is None:
             assert isinstance(screened, Analysis)  # noqa: S101 - without a reading it is an analysis
-            return screened
+            known = load_memo(GesscaleMemo, self.name, name, knowledge)
+            return screened if known is None else _reported(screened, self._model(known, (), knowledge, name))
         memo = self._memo(reading, observation, knowledge)
-        analysis = (
-            self._verdict(screened, memo, observation, knowledge) if isinstance(screened, OperatorReading) else screened
-        )
+        if isinstance(screened, OperatorReading):
+            analysis = self._verdict(screened, memo, observation, knowledge)
+        else:
+            analysis = _reported(screened, self._model(memo, (), knowledge, name))
         return replace(
             analysis,
             memo=serialize_memo(memo),
@@ -116,7 +118,7 @@ class GesscalePolicy:
         model = self._model(memo, evidence, knowledge, operator.name)
         if model is None:
             return same
-        same = replace(same, evidence=evidence, model=model.summary)
+        same = replace(_reported(same, model), evidence=evidence)
         if len(memo.load.points) < 2:
             return same
         mst = predicted_mst(
@@ -408,6 +410,10 @@ class GesscalePolicy:
 
 #: Reasons of an analysis that compared load and capacity.
 _COMPARED = frozenset({Reason.OVERLOADED, Reason.UNDERUSED, Reason.WITHIN_TARGET})
+
+
+def _reported(analysis: Analysis, model: CapacityModel | None) -> Analysis:
+    return analysis if model is None else replace(analysis, model=model.summary)
 
 
 def _in_every_batch(node: str, batches: Sequence[Batch], since_s: float) -> bool:

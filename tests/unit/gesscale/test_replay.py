@@ -63,6 +63,21 @@ def test_the_policy_that_ran_live_decides_nearly_the_same(recording: Recording, 
     assert found.first_difference is not None
 
 
+def test_the_model_of_a_real_run_is_fitted_by_both_laws(recording: Recording) -> None:
+    models = [each.decision.analysis.model for each in answers(recording, "gesscale")]
+    known = [model for model in models if model is not None]
+    # From the first batch on; fitted with the second placement, and so in all steps after it.
+    assert models[2:] == known
+    assert [model.fitted for model in known] == [False] * 5 + [True] * 19
+    last = known[-1]
+    assert (last.law, [law.conditions for law in last.laws]) == ("batch-time", [5, 5])
+    assert all(law.held_out_error_pct is not None and law.held_out_error_pct < 6 for law in last.laws)
+    eq1 = {each.name: each for each in last.laws[0].parameters}
+    # Live, one replica sustained 390 rows/s.
+    assert all(each.identified for each in eq1.values())
+    assert eq1["alpha"].value == pytest.approx(390, rel=0.05)
+
+
 def test_a_live_change_settles_as_it_did_live(recording: Recording) -> None:
     knowledge = MemoryKnowledge()
     steps = answers(recording, knowledge=knowledge)

@@ -72,8 +72,6 @@ def test_interval_widens_with_the_distance_from_the_readings():
         widths = [math.log(each.high / each.low) for each in estimates]
         assert widths == sorted(widths)
         assert widths[-1] > 2 * widths[0]
-    assert fitted.is_extrapolated(Points.of(6, 0))
-    assert not fitted.is_extrapolated(Points.of(2, 50))
 
 
 def test_negative_prediction_is_zero():
