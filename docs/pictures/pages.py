@@ -51,7 +51,7 @@ def draw_page(folder: Path) -> None:
     page = (folder / "record" / "page.html").as_uri()
     operator, at_s = moment(folder / "record")
     screenshot(f"{page}#/decisions?operator={operator}&at={at_s}", "page_decision.png", 1200, 1440)
-    screenshot(f"{page}#/operator?operator={operator}", "page_operator.png", 1200, 1330)
+    screenshot(f"{page}#/operator?operator={operator}", "page_operator.png", 1200, 1680)
     screenshot(f"{page}#/nodes?operator={operator}&at={at_s}", "page_nodes.png", 1200, 850)
 
 

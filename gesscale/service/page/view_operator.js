@@ -111,7 +111,7 @@ function modelBody(decision) {
 function fitWords(model, used) {
   if (!used?.readings) return "It is not fitted: there is no evidence yet.";
   if (used.held_out_error_pct === null) return "It is not fitted: with one placement there is no other to predict. Each further placement is compared.";
-  const error = `It predicts placements that it was not fitted to with a mean error of ${precise(used.held_out_error_pct)} %`;
+  const error = `It predicts placements that it was not fitted to with a mean error of ${oneDigit(used.held_out_error_pct)} %`;
   return model.fitted ? `It is fitted. ${error}.` : `It is not fitted. ${error}, which is too much or over too few placements (${used.conditions}).`;
 }
 
@@ -124,14 +124,18 @@ const PARAMETERS = {
 };
 
 function lawTable(law, inUse) {
-  const error = law.held_out_error_pct === null ? "held-out error not known" : `held-out error ${precise(law.held_out_error_pct)} % over ${law.conditions} placements`;
+  const error = law.held_out_error_pct === null ? "held-out error not known" : `held-out error ${oneDigit(law.held_out_error_pct)} % over ${law.conditions} placements`;
   const rows = law.parameters.map((each) => {
     const [words, factor] = PARAMETERS[each.name] ?? [`${each.name}, ${each.unit}`, 1];
     const interval = each.low === null || each.high === null ? "–" : `${precise(factor * each.low)} to ${precise(factor * each.high)}`;
-    return { cells: [words, precise(factor * each.value), interval, each.identified ? "evidence" : "default: not identified yet"] };
+    return { cells: [words, precise(factor * each.value), interval, each.identified ? "evidence" : "not identified yet"] };
   });
   const heads = [{ text: "parameter" }, { text: "value", number: true }, { text: "90 % interval", number: true }, { text: "based on" }];
   return table(`Law ${law.law}${inUse ? ", in use" : ""}: ${error}, ${law.readings} readings`, heads, rows, { class: "scroll snug stack" });
+}
+
+function oneDigit(value) {
+  return value.toLocaleString("en", { maximumFractionDigits: 1 });
 }
 
 function precise(value) {
