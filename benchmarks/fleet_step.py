@@ -128,9 +128,7 @@ class Fleet:
                 replicas=replicas,
                 nd_max_ms=nd_max_ms,
                 rows_per_s=190.0 * replicas**0.9 * (1 - nd_max_ms / 1000) * (1 - 1e-5 * operator),
-                saturated=True,
                 batch_rows=CAP_ROWS * replicas,
-                tasks=replicas,
                 weight=float(replicas),
                 at_s=BEGAN_S - PERIOD_S,
             )

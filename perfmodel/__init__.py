@@ -5,7 +5,8 @@
 package uses no clock, no files and no part of the auto-scaler.
 """
 
-from perfmodel.batch_time import BATCH_TIME, BatchEvidence, BatchSample, FittedBatchTime, PlacementSums, fit_batch_time
+from perfmodel.batch_evidence import BatchEvidence, BatchSample, PlacementSums
+from perfmodel.batch_time import BATCH_TIME, FittedBatchTime, fit_batch_time
 from perfmodel.eq1 import EQ1, PROPORTIONAL, FittedEq1, fit_eq1
 from perfmodel.model import AUTO, CapacityModel, fit_model, summary_of
 from perfmodel.points import Estimate, Estimates, Points

@@ -5,40 +5,31 @@ weight: with evenly distributed rows the batch waits for the slowest replica; if
 not. D is the longest round trip to the driver and P the longest between two replicas. A query that only maps depends on
 D, one that shuffles also on P. The fit finds both from the evidence.
 
-The fit is a ridge regression without negative parameters. Within one placement only R varies, so the sums of its
-normal equations are five numbers for each placement; without one of them, the fit predicts it as if it were new.
+The fit is a ridge regression without negative parameters. Without the sums of a placement it predicts it as if it were
+new, which tells how good the law is.
 """
 
 import math
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gesscale.common.errors import Problem
+from perfmodel.batch_evidence import SMALLEST, BatchEvidence
 from perfmodel.interval import quantile
 from perfmodel.points import Estimates, Points, Vector
-from perfmodel.readings import CHANGED_SHARE, HALF_LIFE_S, same_conditions
+from perfmodel.readings import HALF_LIFE_S
 from perfmodel.summary import HeldOut, LawSummary, ParameterEstimate
 
 BATCH_TIME = "batch-time"
 
 TERMS = 6
-#: Beyond any figure of a batch; the sums of their squares are finite.
-_SMALLEST, _LARGEST = 1e-6, 1e12
-#: Share of a placement's evidence that remains after each of its batches: half of it after 230.
-FADE = 0.997
-#: Number of placements that are kept, the newest.
-MAX_PLACEMENTS = 16
 #: A placement that is not the newest counts as this number of batches at most, and less by its age.
 EARLIER_BATCHES = 30.0
 #: Batches of a placement from which it is compared.
 MIN_BATCHES = 2.5
-#: Share of the evidence that remains if the newest batches contradict it.
-AFTER_CHANGE = 0.5
 #: A placement that the others predict worse than this, as a share, has a warning.
 ODD_SHARE = 0.3
 
@@ -57,126 +48,6 @@ _PRIOR_DOUBT = np.array([1.0, 1.0, 1.0, 1.0, 3.0, 3.0])
 _MIN_SHARE = 0.05
 #: A parameter is identified if its standard deviation is at most this share of that of the prior.
 _IDENTIFIED_SHARE = 0.5
-
-
-class BatchSample(NamedTuple):
-    """Warm batch as evidence."""
-
-    #: Rows and duration (rows, seconds).
-    rows: float
-    seconds: float
-    #: Weights of its replicas: their sum, and their number times the smallest (weight, even_weight).
-    weight: float
-    even_weight: float
-    #: The longest round trip to the driver, and between two replicas, ms (driver_ms, pair_ms).
-    driver_ms: float
-    pair_ms: float
-    #: When it ended, seconds since the epoch.
-    at_s: float = 0.0
-
-    @property
-    def usable(self) -> bool:
-        """False if a figure is not finite or out of its range."""
-        return (
-            all(_SMALLEST <= each <= _LARGEST for each in (self.rows, self.seconds, self.weight, self.even_weight))
-            and all(0 <= each <= _LARGEST for each in (self.driver_ms, self.pair_ms))
-            and math.isfinite(self.at_s)
-        )
-
-
-class PlacementSums(NamedTuple):
-    """Sums over the batches of one placement, each faded by its age in batches."""
-
-    #: Conditions, as in `BatchSample` (weight, even_weight, driver_ms, pair_ms).
-    weight: float
-    even_weight: float
-    driver_ms: float
-    pair_ms: float
-    #: Faded number of batches, and the end of the newest, seconds since the epoch (batches, at_s).
-    batches: float = 0.0
-    at_s: float = 0.0
-    #: Sums of the certainty c of each batch, and of c R, c R^2, c T, c R T (one, rows, squared_rows, seconds, both).
-    one: float = 0.0
-    rows: float = 0.0
-    squared_rows: float = 0.0
-    seconds: float = 0.0
-    both: float = 0.0
-
-    def matches(self, sample: BatchSample) -> bool:
-        """Return whether a batch had the same conditions."""
-        return same_conditions(
-            math.log(sample.weight / self.weight), sample.driver_ms, self.driver_ms
-        ) and same_conditions(math.log(sample.even_weight / self.even_weight), sample.pair_ms, self.pair_ms)
-
-    def plus(self, sample: BatchSample) -> "PlacementSums":
-        """Return the sums with one more batch."""
-        rows, seconds, certainty = sample.rows, sample.seconds, 1 / (0.03 * sample.seconds + 0.02) ** 2
-        return PlacementSums(
-            sample.weight,
-            sample.even_weight,
-            sample.driver_ms,
-            sample.pair_ms,
-            FADE * self.batches + 1,
-            max(self.at_s, sample.at_s),
-            FADE * self.one + certainty,
-            FADE * self.rows + certainty * rows,
-            FADE * self.squared_rows + certainty * rows * rows,
-            FADE * self.seconds + certainty * seconds,
-            FADE * self.both + certainty * rows * seconds,
-        )
-
-    def times(self, share: float) -> "PlacementSums":
-        """Return the same evidence with less weight."""
-        scaled = PlacementSums(*(share * each for each in self))
-        conditions = dict(zip(self._fields[:4], self[:4], strict=True))
-        return scaled._replace(at_s=self.at_s, **conditions)
-
-    def contradicts(self, samples: Sequence[BatchSample]) -> bool:
-        """Return whether batches are far, in their mean, from the line through the earlier ones of this placement."""
-        if self.batches < EARLIER_BATCHES / 3:
-            return False
-        spread = self.squared_rows * self.one - self.rows**2
-        slope = 0.0
-        if spread > 1e-6 * self.squared_rows * self.one:
-            slope = max(0.0, (self.one * self.both - self.rows * self.seconds) / spread)
-        fixed = (self.seconds - slope * self.rows) / self.one
-        ratios = [each.seconds / max(fixed + slope * each.rows, 0.1 * each.seconds) - 1 for each in samples]
-        return abs(sum(ratios) / len(ratios)) > CHANGED_SHARE
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchEvidence:
-    """Evidence of all batches so far."""
-
-    #: The newest last.
-    placements: tuple[PlacementSums, ...] = ()
-    #: Rows of the largest batch, and the time per row on a replica of weight 1, seconds; 0 before any (max_rows,
-    #: row_s).
-    max_rows: float = 0.0
-    row_s: float = 0.0
-    #: How often newer batches contradicted earlier ones of their placement.
-    changes: int = 0
-
-    def updated(self, samples: Iterable[BatchSample]) -> "BatchEvidence":
-        """Add the batches of a step, oldest first; those with invalid figures are ignored."""
-        usable = [sample for sample in samples if sample.usable]
-        if not usable:
-            return self
-        placements, changes = list(self.placements), self.changes
-        known = next((each for each in placements if each.matches(usable[-1])), None)
-        latest = [sample for sample in usable if known is not None and known.matches(sample)]
-        if known is not None and len(latest) >= MIN_BATCHES and known.contradicts(latest):
-            placements, changes = [each.times(AFTER_CHANGE) for each in placements], changes + 1
-        max_rows, row_s = self.max_rows, self.row_s
-        for sample in usable:
-            index = next((at for at, each in enumerate(placements) if each.matches(sample)), None)
-            before = PlacementSums(*sample[2:6]) if index is None else placements.pop(index)
-            placements.append(before.plus(sample))
-            max_rows *= FADE
-            if sample.rows > max_rows:
-                max_rows, row_s = sample.rows, sample.seconds * sample.even_weight / sample.rows
-        kept = tuple(map(_rounded, placements[-MAX_PLACEMENTS:]))
-        return BatchEvidence(placements=kept, max_rows=max_rows, row_s=row_s, changes=changes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,7 +74,7 @@ class FittedBatchTime:
     @staticmethod
     def _limit_s(points: Points, overhead_s: Vector) -> Vector:
         """Return the longest batch of a query without a cap: its trigger interval, unless the overhead is long."""
-        return np.maximum(np.maximum(points.trigger_s, 2 * overhead_s), _SMALLEST)
+        return np.maximum(np.maximum(points.trigger_s, 2 * overhead_s), SMALLEST)
 
     def predict(self, points: Points) -> Estimates:
         """Predict the MST with a 90 % interval: uncertainty of the fit, and what the law misses on other placements."""
@@ -343,6 +214,7 @@ def fit_batch_time(evidence: BatchEvidence) -> FittedBatchTime | None:
     row; 9,000 rows take 4.725 s, 1,905 rows/s.
 
     >>> sizes = [(2400, 1.48), (6000, 3.25)] * 50
+    >>> from perfmodel import BatchSample
     >>> batches = [BatchSample(rows, seconds, 1.0, 1.0, 0.0, 0.0) for rows, seconds in sizes]
     >>> fitted = fit_batch_time(BatchEvidence().updated(batches))
     >>> fitted.middle(Points.of(1, 0, cap_rows=9000)).round(-1).tolist()
@@ -404,8 +276,3 @@ def _non_negative(precision: NDArray[np.float64], moments: Vector) -> Vector:
     unit = 1 / np.sqrt(np.diag(precision))
     root = np.linalg.cholesky(precision * np.outer(unit, unit))
     return np.asarray(unit * nnls(root.T, np.linalg.solve(root, unit * moments))[0], dtype=np.float64)
-
-
-def _rounded(sums: PlacementSums) -> PlacementSums:
-    rounded = PlacementSums(*(float(f"{value:.9g}") for value in sums))
-    return rounded._replace(at_s=sums.at_s)

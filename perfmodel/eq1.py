@@ -156,12 +156,12 @@ def fit_eq1(
     max_age_s: float | None = None,
     half_life_s: float | None = None,
 ) -> FittedEq1 | None:
-    """Fit Eq. 1, or Eq. 2, to the saturated readings; None if there are none.
+    """Fit Eq. 1, or Eq. 2, to readings; None if there are none.
 
     Parameters
     ----------
     readings
-        Readings of an operator, in any order. Unsaturated ones are ignored.
+        Readings of an operator, in any order.
     now_s
         Present time for ``max_age_s``; None for the time of the newest reading.
     law

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from perfmodel.batch_time import BATCH_TIME, BatchEvidence, FittedBatchTime, fit_batch_time
+from perfmodel.batch_evidence import BatchEvidence
+from perfmodel.batch_time import BATCH_TIME, FittedBatchTime, fit_batch_time
 from perfmodel.eq1 import EQ1, FittedEq1, fit_eq1
 from perfmodel.points import Estimates, Points, Vector
 from perfmodel.readings import HALF_LIFE_S, MAX_AGE_S, Reading

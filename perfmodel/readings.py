@@ -40,7 +40,7 @@ class ModelError(InvalidValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """One window of an operator.
+    """One window in which an operator worked at its limit.
 
     Attributes
     ----------
@@ -50,8 +50,6 @@ class Reading:
         NDmax of the placement, round trip, the driver's node included.
     batch_rows
         Mean rows of its batches.
-    tasks
-        Tasks per batch.
     weight
         Sum of the capacity weights of the replicas.
 
@@ -70,11 +68,8 @@ class Reading:
     nd_max_ms: float
     weight: float | None = None
     batch_rows: float | None = None
-    tasks: int | None = None
-    #: Observed throughput, above 0; the MST if ``saturated``.
+    #: Observed throughput, the MST; above 0.
     rows_per_s: float
-    #: True if the operator worked at its limit. Eq. 1 learns only from saturated readings.
-    saturated: bool = True
     #: Time of the observation, seconds since the epoch.
     at_s: float = 0.0
 
@@ -83,7 +78,6 @@ class Reading:
         _check("nd_max_ms", self.nd_max_ms, least=0)
         _check("weight", self.weight)
         _check("batch_rows", self.batch_rows)
-        _check("tasks", self.tasks, least=1)
         _check("rows_per_s", self.rows_per_s)
         _check("at_s", self.at_s, least=-_LARGEST)
 
@@ -141,7 +135,7 @@ class _Readings(tuple[Reading, ...]):
 def distinct_conditions(
     readings: Sequence[Reading], now_s: float | None = None, *, max_age_s: float | None, half_life_s: float | None
 ) -> Distinct:
-    """Group the saturated readings by their conditions; their order does not matter.
+    """Group readings by their conditions; their order does not matter.
 
     Parameters
     ----------
@@ -150,12 +144,11 @@ def distinct_conditions(
     max_age_s, half_life_s
         Maximum age, and the age at which a reading has half its weight; None for no limit.
     """
-    saturated = [reading for reading in readings if reading.saturated]
-    if not saturated:
+    if not readings:
         return Distinct((), 0, ())
-    now_s = max(reading.at_s for reading in saturated) if now_s is None else now_s
+    now_s = max(reading.at_s for reading in readings) if now_s is None else now_s
     oldest_s = -math.inf if max_age_s is None else now_s - max_age_s
-    young = _Readings(reading for reading in saturated if reading.at_s >= oldest_s)
+    young = _Readings(reading for reading in readings if reading.at_s >= oldest_s)
     # The newest reading has full weight; hence the weights change only with the readings.
     return _grouped(young, half_life_s)
 
@@ -170,9 +163,6 @@ def _grouped(readings: _Readings, half_life_s: float | None) -> Distinct:
         groups = [[reading for reading in group if reading.at_s >= since_s] for group in groups]
     used = [group for group in groups if group]
     newest_s = max((group[0].at_s for group in used), default=0.0)
-    waves = {reading.tasks / reading.replicas for group in used for reading in group if reading.tasks is not None}
-    if waves and max(waves) > 1.001 * min(waves):
-        warnings.append(Problem("model-tasks-mixed", {"min": min(waves), "max": max(waves)}))
     return Distinct(
         tuple(sorted(_condition(group, newest_s, half_life_s) for group in used)), sum(map(len, used)), tuple(warnings)
     )

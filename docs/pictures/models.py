@@ -35,7 +35,6 @@ def readings(**wanted: float) -> list[Reading]:
             nd_max_ms=float(row["nd_max_ms"]),
             rows_per_s=float(row["mst_rows_per_s"]),
             batch_rows=float(row["batch_rows"]),
-            tasks=int(row["tasks"]),
         )
         for row in rows
         if row["query"] == "map" and all(float(row[name]) == value for name, value in wanted.items())

@@ -69,7 +69,6 @@ def evidence_of(
             nd_max_ms=nd_max_ms,
             rows_per_s=rows / seconds,
             batch_rows=rows / len(batches),
-            tasks=reading.replicas,
             weight=weight,
             at_s=reading.at_s,
         )

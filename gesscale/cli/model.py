@@ -11,7 +11,7 @@ from gesscale.cli.output import Output, OutputOption, emit, table, warn
 app = typer.Typer(
     name="model",
     help="Fit the performance model to a CSV file of readings (replicas, nd_max_ms, mst_rows_per_s; optional "
-    "batch_rows, tasks, weight) and predict with it.",
+    "batch_rows, weight) and predict with it.",
     no_args_is_help=True,
 )
 

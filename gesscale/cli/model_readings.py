@@ -52,7 +52,6 @@ class _Row(BaseModel):
     nd_max_ms: float = Field(ge=0, le=_LARGEST, description="a round trip in ms, >= 0")
     mst_rows_per_s: _Figure = Field(serialization_alias="rows_per_s", description="rows per second, > 0")
     batch_rows: Annotated[_Figure | None, _OrNothing] = Field(None, description="rows > 0, or nothing")
-    tasks: Annotated[_Count | None, _OrNothing] = Field(None, description="a whole number >= 1, or nothing")
     weight: Annotated[_Figure | None, _OrNothing] = Field(None, description="a number > 0, or nothing")
 
 

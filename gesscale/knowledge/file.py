@@ -17,7 +17,7 @@ from gesscale.common.logs import log_problem
 from gesscale.errors import KnowledgeError
 
 APPLICATION_ID = 0x67657363
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 #: Size limit of a document; a decision with thousands of rejected nodes takes less than a quarter.
 MAX_DOCUMENT_BYTES = 8 << 20
 _SCHEMA = f"""

@@ -4,7 +4,6 @@ import math
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 
 from gesscale.errors import KnowledgeError
@@ -19,10 +18,7 @@ PARAMETER_TOLERANCE = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnowledgeLimits:
-    """Maximum number of rows of each kind per operator; the oldest are forgotten. The settings explain the defaults.
-
-    Saturated and other readings count separately: calm periods must not displace the few that identify the MST.
-    """
+    """Maximum number of rows of each kind per operator; the oldest are forgotten. The settings explain the defaults."""
 
     readings_per_operator: int = 200
     models_per_operator: int = 100
@@ -82,7 +78,7 @@ class MemoryKnowledge:
     def __init__(self, limits: KnowledgeLimits | None = None, known: Knowledge | None = None) -> None:
         self._limits = limits or KnowledgeLimits()
         # By operator, newest first: a full deque forgets at its other end.
-        self._readings: dict[str, _Readings] = {}
+        self._readings: dict[str, deque[Reading]] = {}
         self._orders: dict[str, tuple[Order, ...]] = {}
         self._memos: dict[str, tuple[float, str]] = {}
         if known is not None:
@@ -93,7 +89,10 @@ class MemoryKnowledge:
 
     def recall(self, now_s: float) -> Knowledge:
         """Return readings and orders that are not later than now."""
-        readings = {name: stored.until(now_s) for name, stored in self._readings.items()}
+        readings = {
+            name: tuple(reading for reading in stored if reading.at_s <= now_s)
+            for name, stored in self._readings.items()
+        }
         orders = {
             name: tuple(order for order in stored if order.at_s <= now_s) for name, stored in self._orders.items()
         }
@@ -124,10 +123,10 @@ class MemoryKnowledge:
                 self.remember_order(name, order)
 
     def remember_reading(self, operator: str, reading: Reading) -> None:
-        """Keep a reading; forget the oldest of its kind beyond the limit."""
+        """Keep a reading; forget the oldest beyond the limit."""
         if operator not in self._readings:
-            self._readings[operator] = _Readings(self._limits.readings_per_operator)
-        self._readings[operator].add(reading)
+            self._readings[operator] = deque(maxlen=self._limits.readings_per_operator)
+        self._readings[operator].appendleft(reading)
 
     def remember_memo(self, operator: str, at_s: float, memo: str) -> None:
         """Replace the memo of a policy."""
@@ -150,25 +149,3 @@ class MemoryKnowledge:
         if all(known.at_s != order.at_s for known in orders):
             raise unknown_order(operator, order)
         self._orders[operator] = tuple(order if known.at_s == order.at_s else known for known in orders)
-
-
-class _Readings:
-    """Bounded readings of an operator, saturated and other ones separately; returning all of them is cheap."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._numbers = count()
-        self._kept: dict[int, Reading] = {}  # oldest first
-        self._numbers_of: dict[bool, deque[int]] = {True: deque(), False: deque()}
-
-    def add(self, reading: Reading) -> None:
-        """Keep a reading as the newest."""
-        number, numbers = next(self._numbers), self._numbers_of[reading.saturated]
-        self._kept[number] = reading
-        numbers.append(number)
-        if len(numbers) > self._limit:
-            del self._kept[numbers.popleft()]
-
-    def until(self, now_s: float) -> tuple[Reading, ...]:
-        """Return the readings up to an instant, newest first."""
-        return tuple(reading for reading in reversed(self._kept.values()) if reading.at_s <= now_s)

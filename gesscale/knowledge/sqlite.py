@@ -40,10 +40,9 @@ _LOG = logging.getLogger(__name__)
 
 
 class _Kind(StrEnum):
-    """Kind of a document. Saturated readings count separately, so that calm periods do not displace them."""
+    """Kind of a document."""
 
-    SATURATED_READING = "saturated reading"
-    OTHER_READING = "other reading"
+    READING = "reading"
     ORDER = "order"
     MEMO = "memo"
     MODEL = "model"
@@ -51,14 +50,13 @@ class _Kind(StrEnum):
 
 
 _TYPES: dict[_Kind, type[Any]] = {
-    _Kind.SATURATED_READING: Reading,
-    _Kind.OTHER_READING: Reading,
+    _Kind.READING: Reading,
     _Kind.ORDER: Order,
     _Kind.MEMO: str,
     _Kind.MODEL: ModelSummary,
     _Kind.DECISION: Decision,
 }
-_RECALLED = (_Kind.SATURATED_READING, _Kind.OTHER_READING, _Kind.ORDER, _Kind.MEMO)
+_RECALLED = (_Kind.READING, _Kind.ORDER, _Kind.MEMO)
 
 
 class _Entry(NamedTuple):
@@ -76,8 +74,7 @@ def _entry_of(kind: _Kind, operator: str, at_s: float, value: object) -> _Entry:
 
 def _readings(operator: str, readings: Iterable[Reading]) -> Iterator[_Entry]:
     for each in readings:
-        kind = _Kind.SATURATED_READING if each.saturated else _Kind.OTHER_READING
-        yield _entry_of(kind, operator, each.at_s, each)
+        yield _entry_of(_Kind.READING, operator, each.at_s, each)
 
 
 class _KnowledgeFile:

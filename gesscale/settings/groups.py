@@ -116,7 +116,7 @@ class KnowledgeSettings(SettingsGroup):
     """Relative to the settings file. A corrupt file is renamed and a new one created; only the owner
     may read it. Default: in the working directory."""
     readings_per_operator: int = Field(200, ge=1, le=10_000)
-    """Maximum number of readings, of saturated and of other ones each. Default: 25 for each of eight replica counts."""
+    """Maximum number of saturation readings. Default: 25 for each of eight replica counts."""
     models_per_operator: int = Field(100, ge=1, le=10_000)
     """Maximum number of versions of the model. Default: enough for its calibration, as small refits make no version."""
     decisions_per_operator: int = Field(10_000, ge=1, le=1_000_000)

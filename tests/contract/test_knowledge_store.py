@@ -1,7 +1,6 @@
 """The contract of a knowledge store."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -51,16 +50,7 @@ def decision(
 
 
 def reading(at_s: float) -> Reading:
-    return Reading(
-        replicas=2,
-        nd_max_ms=40.5,
-        rows_per_s=1900 + at_s,
-        saturated=False,
-        batch_rows=9000,
-        tasks=4,
-        weight=1.5,
-        at_s=at_s,
-    )
+    return Reading(replicas=2, nd_max_ms=40.5, rows_per_s=1900 + at_s, batch_rows=9000, weight=1.5, at_s=at_s)
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -194,13 +184,3 @@ def test_model_versions_are_bounded_and_newest_first(history: SqliteKnowledge) -
     ]
     assert history.models("unknown") == ()
     assert len(history.models(limit=1)) == 1
-
-
-def test_calm_windows_do_not_push_out_saturated_readings(store: Store) -> None:
-    # LIMITS keep three readings of each kind: two saturated ones outlast any number of others.
-    for at_s in (1.0, 2.0):
-        store.remember(decision(at_s, evidence=(replace(reading(at_s), saturated=True),)))
-    for at_s in range(3, 13):
-        store.remember(decision(float(at_s), evidence=(reading(float(at_s)),)))
-    kept = store.recall(99.0).readings["nearest"]
-    assert [item.at_s for item in kept] == [12.0, 11.0, 10.0, 2.0, 1.0]

@@ -112,9 +112,7 @@ readings = st.builds(
     replicas=st.integers(1, 500),
     nd_max_ms=st.floats(0, 1e9),
     rows_per_s=st.floats(1e-6, 1e12),
-    saturated=st.booleans(),
     batch_rows=st.none() | st.floats(1e-6, 1e12),
-    tasks=st.none() | st.integers(1, 10_000),
     weight=st.none() | st.floats(1e-6, 1e6),
     at_s=st.floats(0, 4e9),
 )

@@ -28,9 +28,7 @@ class ReadingStatus(Reported):
     replicas: int = Field(ge=1, le=64 * MAX_REPLICAS, description="Replicas.")
     nd_max_ms: float = Field(ge=0, description="NDmax of the placement, round trip, ms.")
     rows_per_s: float = Field(alias="rowsPerSecond", gt=0, description="Observed throughput.")
-    saturated: bool = Field(description="Whether the operator was saturated, so that this was its MST.")
     batch_rows: float | None = Field(None, gt=0, description="Rows of the batch.")
-    tasks: int | None = Field(None, ge=1, description="Tasks of the batch.")
     weight: float | None = Field(None, gt=0, description="Sum of the capacity weights of the replicas.")
     at_s: float = Field(
         alias="atSeconds", ge=0, le=MAX_EPOCH_S, description="When, seconds since the epoch, in full precision."
@@ -114,13 +112,10 @@ def knowledge_of(memories: Mapping[str, MemoryStatus], latest_s: float = MAX_EPO
 
 
 def most_informative(readings: Iterable[Reading], limit: int = MAX_READINGS) -> tuple[Reading, ...]:
-    """Choose the most informative readings: of many placements, saturated first, the newest of each."""
-    kinds: dict[tuple[bool, int, float], list[Reading]] = {}
+    """Choose the most informative readings: of many placements, the newest of each."""
+    kinds: dict[tuple[int, float], list[Reading]] = {}
     for reading in readings:
-        kinds.setdefault((not reading.saturated, reading.replicas, reading.nd_max_ms), []).append(reading)
-    chosen: list[Reading] = []
-    for saturated in (True, False):
-        columns = [kept for (unsaturated, *_), kept in kinds.items() if unsaturated is not saturated]
-        turns = zip_longest(*columns)  # first the newest of each placement, then the second newest
-        chosen += [reading for turn in turns for reading in turn if reading is not None]
+        kinds.setdefault((reading.replicas, reading.nd_max_ms), []).append(reading)
+    turns = zip_longest(*kinds.values())  # first the newest of each placement, then the second newest
+    chosen = [reading for turn in turns for reading in turn if reading is not None]
     return tuple(sorted(chosen[:limit], key=lambda reading: -reading.at_s))

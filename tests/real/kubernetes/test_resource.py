@@ -237,7 +237,6 @@ def test_memory_is_stored_exactly(resources):
             replicas=1 + index,
             nd_max_ms=100 / (3 + index),
             rows_per_s=1e4 / 7 * (1 + index),
-            saturated=index % 3 > 0,
             batch_rows=None if index % 2 else 3000.0,
             at_s=1_800_000_000.123456 - index / 3,
         )

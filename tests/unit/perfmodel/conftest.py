@@ -23,7 +23,6 @@ def spark() -> Callable[[str], list[Reading]]:
                     nd_max_ms=float(row["nd_max_ms"]),
                     rows_per_s=float(row["mst_rows_per_s"]),
                     batch_rows=float(row["batch_rows"]),
-                    tasks=int(row["tasks"]),
                 )
                 for row in csv.DictReader(file)
                 if row["query"] == query

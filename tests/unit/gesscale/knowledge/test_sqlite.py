@@ -141,8 +141,8 @@ def test_a_corrupt_file_is_set_aside_and_never_overwritten(
 
 
 BROKEN = (
-    spoil("saturated reading", "json_set(document, '$.rows_per_s', -1.0)"),
-    spoil("saturated reading", "'{}'"),
+    spoil("reading", "json_set(document, '$.rows_per_s', -1.0)"),
+    spoil("reading", "'{}'"),
     spoil("order", "json_set(document, '$.placement', 'edge1')"),
     spoil("order", "json_set(document, '$.downtime_s', 'long')"),
     spoil("memo", "'no JSON'"),
@@ -154,7 +154,7 @@ BROKEN = (
     spoil("decision", "replace(hex(zeroblob(5000)), '0', '[')"),
     "DROP TABLE knowledge; CREATE TABLE another (a)",
     "ALTER TABLE knowledge RENAME COLUMN document TO text",
-    "PRAGMA user_version = 3",
+    "PRAGMA user_version = 4",
 )
 
 

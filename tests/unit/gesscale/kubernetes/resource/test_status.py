@@ -31,8 +31,8 @@ MODEL = both_laws()
 NOW = 1_800_000_000.0  # 2027-01-15T08:00:00Z
 
 
-def taken(replicas, at_s, *, nd_max_ms=10.0, saturated=True):
-    return Reading(replicas=replicas, nd_max_ms=nd_max_ms, rows_per_s=100.0 * replicas, saturated=saturated, at_s=at_s)
+def taken(replicas, at_s, *, nd_max_ms=10.0):
+    return Reading(replicas=replicas, nd_max_ms=nd_max_ms, rows_per_s=100.0 * replicas, at_s=at_s)
 
 
 def test_a_status_document_is_valid_and_has_no_null():
@@ -71,18 +71,12 @@ def test_a_long_memo_is_not_stored():
 
 
 def test_readings_of_many_placements_are_kept():
-    # 30 saturated ones of two replicas, newer than one of three and one of four; 30 unsaturated ones newest of all.
-    calm = [taken(2, NOW - index, saturated=False) for index in range(30)]
+    # 30 of two replicas, newer than one of three and one of four.
     busy = [taken(2, NOW - 100 - index) for index in range(30)]
     few = [taken(3, NOW - 500), taken(4, NOW - 600)]
-    kept = most_informative([*calm, *busy, *few])
+    kept = most_informative([*busy, *few])
     assert len(kept) == MAX_READINGS
     assert kept == (*busy[:18], *few)
-
-
-def test_unsaturated_readings_fill_the_remaining_room():
-    calm = [taken(2, NOW - index, saturated=False) for index in range(3)]
-    assert most_informative([*calm, taken(2, NOW - 50)]) == (*calm, taken(2, NOW - 50))
 
 
 def test_an_unknown_operator_has_an_empty_memory():

@@ -1,0 +1,146 @@
+"""Evidence of the law of batch times: sums over the warm batches of each placement.
+
+Within one placement only the rows of a batch vary. So five sums for each placement give the normal equations of any
+fit, with or without it.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from perfmodel.readings import CHANGED_SHARE, same_conditions
+
+#: Beyond any figure of a batch; the sums of their squares are finite.
+SMALLEST, LARGEST = 1e-6, 1e12
+#: Share of a placement's evidence that remains after each of its batches: half of it after 230.
+FADE = 0.997
+#: Number of placements that are kept, the newest.
+MAX_PLACEMENTS = 16
+#: Share of the evidence that remains if the newest batches contradict it; batches before and in a step that tell.
+AFTER_CHANGE, TOLD_BEFORE, TOLD_NOW = 0.5, 10.0, 3
+
+
+class BatchSample(NamedTuple):
+    """Warm batch as evidence."""
+
+    #: Rows and duration (rows, seconds).
+    rows: float
+    seconds: float
+    #: Weights of its replicas: their sum, and their number times the smallest (weight, even_weight).
+    weight: float
+    even_weight: float
+    #: The longest round trip to the driver, and between two replicas, ms (driver_ms, pair_ms).
+    driver_ms: float
+    pair_ms: float
+    #: When it ended, seconds since the epoch.
+    at_s: float = 0.0
+
+    @property
+    def usable(self) -> bool:
+        """False if a figure is not finite or out of its range."""
+        return (
+            all(SMALLEST <= each <= LARGEST for each in (self.rows, self.seconds, self.weight, self.even_weight))
+            and all(0 <= each <= LARGEST for each in (self.driver_ms, self.pair_ms))
+            and math.isfinite(self.at_s)
+        )
+
+
+class PlacementSums(NamedTuple):
+    """Sums over the batches of one placement, each faded by its age in batches."""
+
+    #: Conditions, as in `BatchSample` (weight, even_weight, driver_ms, pair_ms).
+    weight: float
+    even_weight: float
+    driver_ms: float
+    pair_ms: float
+    #: Faded number of batches, and the end of the newest, seconds since the epoch (batches, at_s).
+    batches: float = 0.0
+    at_s: float = 0.0
+    #: Sums of the certainty c of each batch, and of c R, c R^2, c T, c R T (one, rows, squared_rows, seconds, both).
+    one: float = 0.0
+    rows: float = 0.0
+    squared_rows: float = 0.0
+    seconds: float = 0.0
+    both: float = 0.0
+
+    def matches(self, sample: BatchSample) -> bool:
+        """Return whether a batch had the same conditions."""
+        return same_conditions(
+            math.log(sample.weight / self.weight), sample.driver_ms, self.driver_ms
+        ) and same_conditions(math.log(sample.even_weight / self.even_weight), sample.pair_ms, self.pair_ms)
+
+    def plus(self, sample: BatchSample) -> "PlacementSums":
+        """Return the sums with one more batch."""
+        rows, seconds, certainty = sample.rows, sample.seconds, 1 / (0.03 * sample.seconds + 0.02) ** 2
+        return PlacementSums(
+            sample.weight,
+            sample.even_weight,
+            sample.driver_ms,
+            sample.pair_ms,
+            FADE * self.batches + 1,
+            max(self.at_s, sample.at_s),
+            FADE * self.one + certainty,
+            FADE * self.rows + certainty * rows,
+            FADE * self.squared_rows + certainty * rows * rows,
+            FADE * self.seconds + certainty * seconds,
+            FADE * self.both + certainty * rows * seconds,
+        )
+
+    def times(self, share: float) -> "PlacementSums":
+        """Return the same evidence with less weight."""
+        scaled = PlacementSums(*(share * each for each in self))
+        conditions = dict(zip(self._fields[:4], self[:4], strict=True))
+        return scaled._replace(at_s=self.at_s, **conditions)
+
+    def contradicts(self, samples: Sequence[BatchSample]) -> bool:
+        """Return whether batches are far, in their mean, from the line through the earlier ones of this placement."""
+        if self.batches < TOLD_BEFORE or len(samples) < TOLD_NOW:
+            return False
+        spread = self.squared_rows * self.one - self.rows**2
+        slope = 0.0
+        if spread > 1e-6 * self.squared_rows * self.one:
+            slope = max(0.0, (self.one * self.both - self.rows * self.seconds) / spread)
+        fixed = (self.seconds - slope * self.rows) / self.one
+        ratios = [each.seconds / max(fixed + slope * each.rows, 0.1 * each.seconds) - 1 for each in samples]
+        return abs(sum(ratios) / len(ratios)) > CHANGED_SHARE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchEvidence:
+    """Evidence of all batches so far."""
+
+    #: The newest last.
+    placements: tuple[PlacementSums, ...] = ()
+    #: Rows of the largest batch, and the time per row on a replica of weight 1, seconds; 0 before any (max_rows,
+    #: row_s).
+    max_rows: float = 0.0
+    row_s: float = 0.0
+    #: How often newer batches contradicted earlier ones of their placement.
+    changes: int = 0
+
+    def updated(self, samples: Iterable[BatchSample]) -> "BatchEvidence":
+        """Add the batches of a step, oldest first; those with invalid figures are ignored."""
+        usable = [sample for sample in samples if sample.usable]
+        if not usable:
+            return self
+        placements, changes = list(self.placements), self.changes
+        known = next((each for each in placements if each.matches(usable[-1])), None)
+        latest = [sample for sample in usable if known is not None and known.matches(sample)]
+        if known is not None and known.contradicts(latest):
+            placements, changes = [each.times(AFTER_CHANGE) for each in placements], changes + 1
+        max_rows, row_s = self.max_rows, self.row_s
+        for sample in usable:
+            index = next((at for at, each in enumerate(placements) if each.matches(sample)), None)
+            before = PlacementSums(*sample[2:6]) if index is None else placements.pop(index)
+            placements.append(before.plus(sample))
+            max_rows *= FADE
+            if sample.rows > max_rows:
+                max_rows, row_s = sample.rows, sample.seconds * sample.even_weight / sample.rows
+        kept = tuple(map(_rounded, placements[-MAX_PLACEMENTS:]))
+        return BatchEvidence(placements=kept, max_rows=max_rows, row_s=row_s, changes=changes)
+
+
+def _rounded(sums: PlacementSums) -> PlacementSums:
+    rounded = PlacementSums(*(float(f"{value:.9g}") for value in sums))
+    return rounded._replace(at_s=sums.at_s)
