@@ -137,7 +137,8 @@ class BatchEvidence:
             max_rows *= FADE
             if sample.rows > max_rows:
                 max_rows, row_s = sample.rows, sample.seconds * sample.even_weight / sample.rows
-        kept = tuple(map(_rounded, placements[-MAX_PLACEMENTS:]))
+        unchanged = set(self.placements)
+        kept = tuple(each if each in unchanged else _rounded(each) for each in placements[-MAX_PLACEMENTS:])
         return BatchEvidence(placements=kept, max_rows=max_rows, row_s=row_s, changes=changes)
 
 

@@ -50,7 +50,7 @@ WIDENING_DEFAULT_GAMMA = 0.75
 _WIDEST = 30.0
 
 #: When the search ends: a change by less than this share, in a fit and in one that starts near its solution.
-_TOLERANCE, _TOLERANCE_NEAR, _MAX_EVALUATIONS = 1e-9, 1e-5, 100
+_TOLERANCE, _TOLERANCE_NEAR, _MAX_EVALUATIONS = 1e-8, 1e-5, 100
 
 _Theta = tuple[float, float, float]
 _Identified = tuple[bool, bool, bool]
@@ -263,7 +263,6 @@ def _minimised(law: str, conditions: Sequence[ReadingGroup], near: _Theta | None
         start[free],
         jacobian,
         bounds=(_LOWER[free], _UPPER[free]),
-        method="dogbox",
         ftol=_TOLERANCE if near is None else _TOLERANCE_NEAR,
         xtol=_TOLERANCE if near is None else _TOLERANCE_NEAR,
         max_nfev=_MAX_EVALUATIONS,
