@@ -30,7 +30,7 @@ const REASONS = {
   Reconfiguring: "The previous change has not settled yet.",
   CoolingDown: "It changed recently; the cooldown is not over.",
   PolicyFailed: "The policy raised an error, so nothing was changed.",
-  ModelUncalibrated: "The model has too few readings of this operator.",
+  ModelUncalibrated: "The model has no evidence of this operator yet, or too little.",
   Paused: "It is paused.",
   ChangeBudgetSpent: "The maximum number of operators are changing; this one waits for them.",
   AtMaxReplicas: "It needs more replicas, but has the maximum, or more would process no more.",
