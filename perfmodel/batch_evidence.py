@@ -116,19 +116,17 @@ class BatchEvidence:
     #: row_s).
     max_rows: float = 0.0
     row_s: float = 0.0
-    #: How often newer batches contradicted earlier ones of their placement.
-    changes: int = 0
 
     def updated(self, samples: Iterable[BatchSample]) -> "BatchEvidence":
         """Add the batches of a step, oldest first; those with invalid figures are ignored."""
         usable = [sample for sample in samples if sample.usable]
         if not usable:
             return self
-        placements, changes = list(self.placements), self.changes
+        placements = list(self.placements)
         known = next((each for each in placements if each.matches(usable[-1])), None)
         latest = [sample for sample in usable if known is not None and known.matches(sample)]
         if known is not None and known.contradicts(latest):
-            placements, changes = [each.times(AFTER_CHANGE) for each in placements], changes + 1
+            placements = [each.times(AFTER_CHANGE) for each in placements]
         max_rows, row_s = self.max_rows, self.row_s
         for sample in usable:
             index = next((at for at, each in enumerate(placements) if each.matches(sample)), None)
@@ -139,9 +137,9 @@ class BatchEvidence:
                 max_rows, row_s = sample.rows, sample.seconds * sample.even_weight / sample.rows
         unchanged = set(self.placements)
         kept = tuple(each if each in unchanged else _rounded(each) for each in placements[-MAX_PLACEMENTS:])
-        return BatchEvidence(placements=kept, max_rows=max_rows, row_s=row_s, changes=changes)
+        return BatchEvidence(placements=kept, max_rows=max_rows, row_s=row_s)
 
 
 def _rounded(sums: PlacementSums) -> PlacementSums:
-    rounded = PlacementSums(*(float(f"{value:.9g}") for value in sums))
+    rounded = PlacementSums(*(float(f"{value:.12g}") for value in sums))
     return rounded._replace(at_s=sums.at_s)

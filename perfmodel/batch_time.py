@@ -36,10 +36,12 @@ ODD_SHARE = 0.3
 #: Prior of the law's error for a placement that it was not fitted to, as a share, and its weight in placements.
 PRIOR_ERROR, PRIOR_PLACEMENTS = 0.03, 1.5
 
-_PRIOR = np.array([0.3, 0.475, 0.475, 0.02, 4.5, 0.5])
 #: Prior means and standard deviations: T0 in seconds; a, e and b as shares of the time of a row; k and m in round trips
-#: (measured on Spark 4: a batch that maps takes 4 to 5 of them).
+#: (measured on Spark 4: a batch that maps takes 4 to 5 of them). The fit is in units of these deviations.
+_PRIOR = np.array([0.3, 0.475, 0.475, 0.02, 4.5, 0.5])
 _PRIOR_SPREAD = np.array([0.4, 0.354, 0.354, 0.02, 2.0, 1.0])
+#: Added to the diagonal of the normal equations, as a share of its sum: they stay solvable at any figures.
+_LEAST_STIFFNESS = 1e-10
 
 #: For intervals, the spread of the prior is this multiple: windowed queries take 13 to 26 round trips.
 _PRIOR_DOUBT = np.array([1.0, 1.0, 1.0, 1.0, 3.0, 3.0])
@@ -58,7 +60,8 @@ class FittedBatchTime:
     #: T0 in seconds; a, e, b in seconds per row; k and m in round trips. None is negative.
     theta: tuple[float, ...]
     evidence: BatchEvidence
-    #: Precision of the parameters, shape ``(6, 6)``.
+    #: Units of the parameters, and their precision in these units, shapes ``(6,)`` and ``(6, 6)`` (unit, precision).
+    unit: Vector
     precision: NDArray[np.float64]
     #: For each placement its sums of the normal equations, shapes ``(p, 6, 6)`` and ``(p, 6)`` (grams, moments).
     grams: NDArray[np.float64]
@@ -83,7 +86,7 @@ class FittedBatchTime:
         capped = ~np.isnan(points.cap_rows)
         rows = np.where(capped, points.cap_rows, mid * self._limit_s(points, overhead_s))
         seconds = overhead_s + rows * each_s
-        share = self.half_width(_terms(points, rows), seconds)
+        share = self.half_width(_terms(points, rows) * self.unit, seconds)
         # With a cap a longer batch is a lower rate, unless it still ends within the trigger interval.
         slow, fast = (np.maximum(seconds * each, points.trigger_s) for each in (1 + share, 1 / (1 + share)))
         low = np.where(capped, rows / slow, mid / (1 + share))
@@ -99,11 +102,10 @@ class FittedBatchTime:
 
     @cached_property
     def covariance(self) -> NDArray[np.float64]:
-        """Covariance of the parameters: of the prior, of the batches, and of each placement as a whole."""
+        """Covariance of the parameters in their units: of prior, batches, and each placement as a whole."""
         inverse = np.linalg.inv(self.precision)
-        doubt = (_PRIOR_DOUBT**2 - 1) / (_PRIOR_SPREAD * _scale(self.evidence.row_s)) ** 2
         influence = self.uncertainty[0] * self.moments @ inverse
-        found: NDArray[np.float64] = inverse + (inverse * doubt) @ inverse + influence.T @ influence
+        found: NDArray[np.float64] = inverse + (inverse * (_PRIOR_DOUBT**2 - 1)) @ inverse + influence.T @ influence
         return found
 
     @cached_property
@@ -127,9 +129,9 @@ class FittedBatchTime:
             return np.zeros(0), np.zeros(0), np.zeros(0)
         sums = np.array(self.evidence.placements)[compared]
         rows, seconds = sums[:, 8] / sums[:, 7], sums[:, 10] / sums[:, 7]  # means weighted by rows
-        terms = _terms(_points_of(sums), rows)
+        terms = _terms(_points_of(sums), rows) * self.unit
         precisions = self.precision - self.grams[compared]
-        total = _prior_moments(self.evidence.row_s) + self.moments.sum(axis=0)
+        total = _PRIOR / _PRIOR_SPREAD + self.moments.sum(axis=0)
         right = np.concatenate([(total - self.moments[compared])[:, :, None], terms[:, :, None]], axis=2)
         others = np.broadcast_to(self.moments.T, (len(compared), TERMS, len(self.moments)))
         found = np.linalg.solve(precisions, np.concatenate([right, others], axis=2))
@@ -153,7 +155,8 @@ class FittedBatchTime:
         transform = np.delete(np.eye(TERMS), 2, axis=0)
         transform[1, 2] = 1.0
         transform = np.vstack([transform, np.array([0, -1, 1, 0, 0, 0]) / (2 * both_s)])
-        prior = np.diag((_PRIOR_DOUBT * _PRIOR_SPREAD * _scale(self.evidence.row_s)) ** 2)
+        transform *= self.unit
+        prior = np.diag(_PRIOR_DOUBT**2)
         now, first = (np.sqrt(np.diag(transform @ spread @ transform.T)) for spread in (self.covariance, prior))
         values = np.array([fixed_s, both_s, shared_row_s, driver_trips, pair_trips, even_row_s / both_s])
         half = quantile(self.uncertainty[1]) * now
@@ -228,8 +231,9 @@ def fit_batch_time(evidence: BatchEvidence) -> FittedBatchTime | None:
     share = np.minimum(1.0, EARLIER_BATCHES / sums[:, 4]) * 0.5 ** ((newest_s - sums[:, 5]) / HALF_LIFE_S)
     share[-1] = 1.0
     one, rows, squared_rows, seconds, both = share * sums[:, 6:].T
-    fixed, per_row = _terms(_points_of(sums), np.zeros(len(sums))), _terms(_points_of(sums), np.ones(len(sums)))
-    per_row = per_row - fixed
+    unit = _PRIOR_SPREAD * [1.0, evidence.row_s, evidence.row_s, evidence.row_s, 1.0, 1.0]
+    fixed = _terms(_points_of(sums), np.zeros(len(sums))) * unit
+    per_row = _terms(_points_of(sums), np.ones(len(sums))) * unit - fixed
     cross = fixed[:, :, None] * per_row[:, None, :]
     grams = (
         one[:, None, None] * fixed[:, :, None] * fixed[:, None, :]
@@ -237,11 +241,12 @@ def fit_batch_time(evidence: BatchEvidence) -> FittedBatchTime | None:
         + squared_rows[:, None, None] * per_row[:, :, None] * per_row[:, None, :]
     )
     moments = seconds[:, None] * fixed + both[:, None] * per_row
-    precision = np.diag((_PRIOR_SPREAD * _scale(evidence.row_s)) ** -2) + grams.sum(axis=0)
-    theta = _non_negative(precision, _prior_moments(evidence.row_s) + moments.sum(axis=0))
+    precision = np.eye(TERMS) + grams.sum(axis=0)
+    precision += _LEAST_STIFFNESS * np.trace(precision) * np.eye(TERMS)
+    theta = unit * _non_negative(precision, _PRIOR / _PRIOR_SPREAD + moments.sum(axis=0))
     theta[2] = max(theta[2], _MIN_SHARE * evidence.row_s - theta[1])
     return FittedBatchTime(
-        theta=tuple(theta.tolist()), evidence=evidence, precision=precision, grams=grams, moments=moments
+        theta=tuple(theta.tolist()), evidence=evidence, unit=unit, precision=precision, grams=grams, moments=moments
     )
 
 
@@ -256,15 +261,6 @@ def _terms(points: Points, rows: Vector) -> Vector:
     return np.stack([np.ones_like(rows), *each, points.driver_ms / 1000, points.pair_ms / 1000], axis=-1)
 
 
-def _scale(row_s: float) -> Vector:
-    """Return the units of the prior."""
-    return np.array([1.0, row_s, row_s, row_s, 1.0, 1.0])
-
-
-def _prior_moments(row_s: float) -> Vector:
-    return np.asarray(_PRIOR / _PRIOR_SPREAD**2 / _scale(row_s))
-
-
 def _non_negative(precision: NDArray[np.float64], moments: Vector) -> Vector:
     """Solve the normal equations of a least-squares problem under non-negative parameters."""
     found = np.asarray(np.linalg.solve(precision, moments), dtype=np.float64)
@@ -272,7 +268,5 @@ def _non_negative(precision: NDArray[np.float64], moments: Vector) -> Vector:
         return found
     from scipy.optimize import nnls
 
-    # In units of their own spread the parameters are of similar size.
-    unit = 1 / np.sqrt(np.diag(precision))
-    root = np.linalg.cholesky(precision * np.outer(unit, unit))
-    return np.asarray(unit * nnls(root.T, np.linalg.solve(root, unit * moments))[0], dtype=np.float64)
+    root = np.linalg.cholesky(precision)
+    return np.asarray(nnls(root.T, np.linalg.solve(root, moments))[0], dtype=np.float64)

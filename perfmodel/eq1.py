@@ -30,7 +30,7 @@ EQ1, PROPORTIONAL = "eq1", "proportional"
 
 _NAMES, _UNITS = ("alpha", "beta", "gamma"), ("rows/s", "1", "rows/s per ms")
 _DEFAULTS = (np.nan, 1.0, 0.0)
-_LOWER, _UPPER = np.array([1e-12, 1e-3, 0.0]), np.array([np.inf, 1.2, np.inf])
+_LOWER, _UPPER = np.array([1e-30, 1e-3, 0.0]), np.array([np.inf, 1.2, np.inf])
 #: A parameter this near to its bound is at the bound: as a share of the capacity at the readings.
 _AT_BOUND = 1e-3
 
@@ -244,6 +244,7 @@ def _minimised(law: str, conditions: Sequence[ReadingGroup], near: _Theta | None
     free, roots = np.array(identified), np.sqrt(weights)
     alpha = float(np.median(rates / capacity))
     start = np.where(free, [alpha, 0.9, 1e-3 * alpha] if near is None else near, [alpha, *_DEFAULTS[1:]])
+    start = np.clip(start, _LOWER, _UPPER)
 
     def complete(chosen: Vector) -> _Theta:
         whole = start.copy()

@@ -15,7 +15,7 @@ import numpy as np
 from gesscale.common.errors import InvalidValueError, Problem
 
 #: Beyond any figure of a cluster. Quotients, squares and cubes of values between them are still finite.
-_SMALLEST, _LARGEST = 1e-30, 1e30
+_SMALLEST, _LARGEST = 1e-9, 1e15
 
 #: Maximum age of a reading: a week, the longest rhythm of most loads. Age at which evidence counts half: a day.
 MAX_AGE_S, HALF_LIFE_S = 7 * 86400.0, 86400.0
@@ -56,7 +56,7 @@ class Reading:
     Raises
     ------
     ModelError
-        When a value is beyond 1e30, above 0 by less than 1e-30, or out of its range.
+        When a value is beyond 1e15, above 0 by less than 1e-9, or out of its range.
 
     Examples
     --------

@@ -20,6 +20,7 @@ def true_model(
     law = FittedBatchTime(
         theta=(fixed_s, row_s, even_row_s, shared_row_s, driver_trips, pair_trips),
         evidence=BatchEvidence(row_s=row_s + even_row_s),
+        unit=np.ones(6),
         precision=1e12 * np.eye(6),
         grams=np.zeros((0, 6, 6)),
         moments=np.zeros((0, 6)),

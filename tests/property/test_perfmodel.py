@@ -17,7 +17,15 @@ eq1_truth = st.tuples(st.floats(200, 50_000), st.floats(0.3, 1.1), st.floats(0.0
 noise = st.lists(st.floats(0.9, 1.1), min_size=len(SWEEP), max_size=len(SWEEP))
 weights, delays_ms, caps = st.floats(0.2, 30), st.floats(0, 900), st.one_of(st.none(), st.floats(1, 1e6))
 any_number = st.floats(allow_nan=True, allow_infinity=True)
-any_batch = st.builds(BatchSample, *[any_number | st.floats(0.01, 100)] * 7)
+any_batch = st.builds(BatchSample, *[any_number | st.floats(0.01, 100) | st.floats(1e-6, 1e12)] * 7)
+any_reading = st.builds(
+    Reading,
+    replicas=st.integers(1, 64),
+    nd_max_ms=delays_ms | st.floats(0, 1e15),
+    rows_per_s=st.floats(1, 1e5) | st.floats(1e-9, 1e15),
+    weight=st.none() | st.floats(1e-9, 1e15),
+    at_s=st.floats(-1e9, 1e15),
+)
 
 
 def saturation_readings(alpha, beta, price, factors=EXACT):
@@ -110,3 +118,11 @@ def test_whatever_batches_there_are_a_law_predicts_or_there_is_none(steps, weigh
     if fitted is not None:
         fitted.predict(Points.of(weight, nd_ms, cap_rows=cap_rows)).at(0)
         assert all(math.isfinite(each.value) for each in fitted.summary().parameters)
+
+
+@few
+@given(st.lists(any_reading, min_size=1, max_size=8), weights, delays_ms)
+def test_whatever_readings_there_are_equation_1_predicts(readings, weight, nd_ms):
+    fitted = fit_eq1(readings)
+    assert math.isfinite(fitted.predict(Points.of(weight, nd_ms)).at(0).high)
+    assert all(math.isfinite(each.value) for each in fitted.summary().parameters)

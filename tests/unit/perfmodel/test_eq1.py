@@ -183,7 +183,7 @@ def test_equation_2_is_what_a_node_contributes_at_any_delay():
         ({"replicas": 0}, ">= 1", 0),
         ({"nd_max_ms": -1.0}, ">= 0", -1.0),
         ({"rows_per_s": 0.0}, "> 0", 0.0),
-        ({"at_s": math.nan}, ">= -1e+30", pytest.approx(math.nan, nan_ok=True)),
+        ({"at_s": math.nan}, ">= -1e+15", pytest.approx(math.nan, nan_ok=True)),
         ({"replicas": 10**5000}, ">= 1", math.inf),
     ],
 )
