@@ -64,7 +64,7 @@ def complete(_app: Sphinx, docname: str, source: list[str]) -> None:
     source[0] = re.sub(r"\[[\w./]+\.md\]\((?=[^)#:]+\.md[)#])", "[](", source[0])
     folder = PurePosixPath(docname).parent
     if docname.endswith("/README") and docname != INDEX and folder.is_relative_to("docs"):
-        pages = sorted(set(re.findall(r"\]\(([\w]+\.md)\)", source[0])))
+        pages = sorted(set(re.findall(r"\]\(([\w-]+\.md)\)", source[0])))
         source[0] += _toctree("", pages)
     if docname == COMMANDS:
         source[0] += "\n## Every option\n\n" + every_option()

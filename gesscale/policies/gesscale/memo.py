@@ -7,7 +7,7 @@ from perfmodel import BatchEvidence
 
 
 class GesscaleMemo(Memo):
-    """Learned state of an operator; 3 to 7 kB of JSON."""
+    """Learned state of an operator; 3 to 9 kB of JSON."""
 
     #: Time between two steps.
     period_s: float
