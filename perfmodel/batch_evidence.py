@@ -126,7 +126,8 @@ class BatchEvidence:
         known = next((each for each in placements if each.matches(usable[-1])), None)
         latest = [sample for sample in usable if known is not None and known.matches(sample)]
         if known is not None and known.contradicts(latest):
-            placements = [each.times(AFTER_CHANGE) for each in placements]
+            # Other placements cannot show that they have changed too.
+            placements = [each.times(AFTER_CHANGE if each is known else AFTER_CHANGE**2) for each in placements]
         max_rows, row_s = self.max_rows, self.row_s
         for sample in usable:
             index = next((at for at, each in enumerate(placements) if each.matches(sample)), None)

@@ -30,6 +30,8 @@ SAME_DELAY_MS, SAME_DELAY_SHARE = 10.0, 0.05
 CHANGED_SHARE, CHANGED_IN_A_ROW = 0.2, 3
 #: Number of earlier readings to compare them with, at most.
 _COMPARED = 5
+#: Number of distinct conditions that are fitted, the newest.
+MAX_CONDITIONS = 16
 #: Share of its weight that a reading of any age keeps.
 _MIN_SHARE = 1e-3
 
@@ -161,7 +163,7 @@ def _grouped(readings: _Readings, half_life_s: float | None) -> Distinct:
     if dropped := sum(reading.at_s < since_s for reading in readings):
         warnings.append(Problem("model-readings-dropped", {"count": dropped}))
         groups = [[reading for reading in group if reading.at_s >= since_s] for group in groups]
-    used = [group for group in groups if group]
+    used = [group for group in groups if group][:MAX_CONDITIONS]  # the newest first
     newest_s = max((group[0].at_s for group in used), default=0.0)
     return Distinct(
         tuple(sorted(_condition(group, newest_s, half_life_s) for group in used)), sum(map(len, used)), tuple(warnings)

@@ -124,6 +124,12 @@ def test_old_readings_fade_and_too_old_ones_are_ignored():
     assert fit_eq1(old + new, now_s=1e5, max_age_s=3000) is None
 
 
+def test_the_number_of_conditions_is_bounded_and_the_newest_stay():
+    weights = [1.1**at for at in range(40)]
+    readings = [Reading(replicas=1, weight=w, nd_max_ms=0, rows_per_s=900 * w, at_s=60 * w) for w in weights]
+    assert [each.capacity for each in fit_eq1(readings).conditions] == weights[24:]
+
+
 def test_a_clock_that_steps_back_changes_nothing():
     readings = [window(index) for index in range(12)]
     later = fit_eq1(readings, now_s=100.0, half_life_s=3600, max_age_s=86400)
