@@ -141,9 +141,9 @@ def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     yield "MST planned", format_estimate(plan["mst"])
     yield "outcome", join_nonempty(outcome["status"], outcome["detail"])
     yield "took", with_unit(outcome["seconds"] or None, "s")
-    for cost in plan.get("costs", ()):
-        moved = f", {cost['moved']} moved" if cost.get("moved") else ""
-        yield f"cost of {format_replicas(cost['replicas'])}{moved}", _cost(cost)
+    for candidate in plan.get("candidates", ()):
+        moved = f", {candidate['moved']} moved" if candidate.get("moved") else ""
+        yield f"{format_replicas(candidate['replicas'])}{moved}", _candidate(candidate)
     for lost in plan["rejections"]:
         yield f"not {lost['node']}", join_nonempty(lost["reason"], lost["detail"])
         if lost.get("others"):
@@ -168,11 +168,11 @@ def _state(by_node: Mapping[str, Mapping[str, Any]]) -> str:
     )
 
 
-def _cost(cost: Mapping[str, Any]) -> str:
-    replica_minutes, late_minutes, changes, total = (
-        round(cost[part] or 0.0, 1) for part in ("replica_minutes", "late_minutes", "changes", "total")
-    )
-    return f"{replica_minutes} replica-min + {late_minutes} late min + {changes} changes = {total}"
+def _candidate(candidate: Mapping[str, Any]) -> str:
+    wait_s, late_s = candidate["wait_s"], candidate["late_s"]
+    waits = "rows wait without end" if wait_s is None else f"rows wait up to {wait_s:.0f} s" if wait_s else ""
+    late = f"late by {late_s:.0f} s" if late_s else ""
+    return join_nonempty(f"MST {format_estimate(candidate['mst'])}", ", ".join(filter(None, (waits, late))))
 
 
 def _when(record: Mapping[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """Results of a step: analysis, plan, outcome, and the decision that joins them."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any
@@ -173,38 +173,19 @@ def format_replicas(count: int) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CandidateCost:
-    """Expected cost of a number of replicas over a policy's horizon."""
+class Candidate:
+    """A number of replicas that a policy compared with others."""
 
-    #: Replicas until the next step: the candidate.
+    #: Number of replicas.
     replicas: int
-    #: Replica-minutes, including those that the remaining backlog will need.
-    replica_minutes: Possible
-    #: Minutes in which a row is older than the objective.
-    late_minutes: Possible
-    #: Changes of the placement.
-    changes: Possible
-    #: The sum of all three at their prices, replica-minutes.
-    total: Possible
+    #: Predicted MST at its best placement, rows/s; None if a delay is unknown.
+    mst: OptionalEstimate = None
+    #: How long the last row of the next bucket would wait if the load is high, and by how much it would be late,
+    #: seconds (wait_s, late_s).
+    wait_s: Possible = 0.0
+    late_s: Possible = 0.0
     #: Replicas that move to another node.
     moved: int = 0
-
-    def breakdown(self, late_minute_price: float, change_price: float) -> str:
-        """Return the sum and its terms in one line.
-
-        Examples
-        --------
-        >>> cost = CandidateCost(replicas=3, replica_minutes=30, late_minutes=12, changes=1, total=151)
-        >>> cost.breakdown(10, 1)
-        '3 replicas: 30 replica-min + 12.0 late min x 10 + 1.0 changes x 1 = 151'
-        """
-        moved = f", {self.moved} moved" if self.moved else ""
-        parts = (
-            f"{self.replica_minutes:.0f} replica-min",
-            f"{self.late_minutes:.1f} late min x {late_minute_price:g}",
-            f"{self.changes:.1f} changes x {change_price:g}",
-        )
-        return f"{format_replicas(self.replicas)}{moved}: {' + '.join(parts)} = {self.total:.0f}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,8 +206,8 @@ class Plan:
     nd_max_ms: float | None = None
     #: Rejected candidates, the nearest of each reason.
     rejections: tuple[Rejection, ...] = ()
-    #: Expected cost of each number of replicas; empty if the policy estimates none.
-    costs: tuple[CandidateCost, ...] = ()
+    #: The numbers of replicas that were compared; empty if the policy compares none.
+    candidates: tuple[Candidate, ...] = ()
     #: Seconds until the next step, if the policy requests it early; None means the regular period.
     next_step_after_s: float | None = None
 
@@ -235,6 +216,12 @@ class Plan:
     def change(self) -> Change | None:
         """The change of the placement; None if there is none."""
         return None if self.before == self.placement else Change.between(self.before, self.placement)
+
+    def candidate_of(self, placement: Sequence[str]) -> Candidate | None:
+        """Return the candidate of a placement; None if the policy did not compare it."""
+        moved = min(len(self.before), len(placement)) - len(set(self.before) & set(placement))
+        same = (each for each in self.candidates if (each.replicas, each.moved) == (len(placement), moved))
+        return next(same, None)
 
 
 class OutcomeStatus(StrEnum):

@@ -64,7 +64,7 @@ def most_urgent_first(plans: Iterable[Plan], analyses: Mapping[str, Analysis]) -
 
     def urgency(plan: Plan) -> tuple[bool, float, float, str]:
         analysis = analyses[plan.operator]
-        return analysis.verdict is not Verdict.MORE, -_saving(plan), -_waiting_s(analysis), plan.operator
+        return analysis.verdict is not Verdict.MORE, -_earlier_s(plan), -_waiting_s(analysis), plan.operator
 
     return tuple(sorted(plans, key=urgency))
 
@@ -76,11 +76,10 @@ def defer_change(plan: Plan, changing: Collection[str], limit: int) -> Plan:
     return unchanged_plan(plan, Reason.CHANGE_BUDGET_SPENT, detail)
 
 
-def _saving(plan: Plan) -> float:
-    """Return the cost that the change saves, in replica-minutes; 0 for a policy that estimates no costs."""
-    present = (cost.total for cost in plan.costs if cost.replicas == len(plan.before) and not cost.moved)
-    least = min((cost.total for cost in plan.costs), default=0.0)
-    return next(present, least) - least
+def _earlier_s(plan: Plan) -> float:
+    """Return by how much less the rows are late after the change; 0 for a policy that compares no candidates."""
+    present, chosen = plan.candidate_of(plan.before), plan.candidate_of(plan.placement)
+    return present.late_s - chosen.late_s if present is not None and chosen is not None else 0.0
 
 
 def _waiting_s(analysis: Analysis) -> float:

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from gesscale.model.decision import format_replicas
 
 NOTHING_LEARNED = "no batch with rows and no offered rows yet"
-CHEAPER_TO_WAIT = "a backlog costs less than more replicas"
 METRICS_MISSING = "replicas, offered rows or backlog unknown"
-CONTENDED_NODE = "its last free slot goes to another operator, where it saves more"
+CONTENDED_NODE = "its last free slot goes to another operator, whose rows would be late without it"
 
 
 def load_and_capacity(load_rows_per_s: float, replicas: int, capacity_rows_per_s: float) -> str:
@@ -15,21 +14,68 @@ def load_and_capacity(load_rows_per_s: float, replicas: int, capacity_rows_per_s
 
     Examples
     --------
-    >>> load_and_capacity(350, 2, 200)
-    '350 rows/s expected, 2 replicas sustain 200'
+    >>> load_and_capacity(980, 3, 1093)
+    '980 rows/s expected; 3 replicas carry 1,093'
     """
-    verb = "sustains" if replicas == 1 else "sustain"
-    return f"{load_rows_per_s:.0f} rows/s expected, {format_replicas(replicas)} {verb} {capacity_rows_per_s:.0f}"
+    verb = "carries" if replicas == 1 else "carry"
+    return f"{load_rows_per_s:,.0f} rows/s expected; {format_replicas(replicas)} {verb} {capacity_rows_per_s:,.0f}"
 
 
-def lowest_cost(breakdown: str) -> str:
-    """Return the cost of the present replicas, which is the lowest."""
-    return f"lowest cost: {breakdown}"
+def other_capacity(replicas: int, mid_rows_per_s: float, low_rows_per_s: float, moved: int = 0) -> str:
+    """Return the capacity of another number of replicas; with its low end, if that is lower.
+
+    Examples
+    --------
+    >>> other_capacity(2, 750, 750), other_capacity(2, 1010, 940), other_capacity(1, 410, 410, 1)
+    ('2 would carry 750', '2 would carry 940 to 1,010', '1 on a better node would carry 410')
+    """
+    low, mid = f"{low_rows_per_s:,.0f}", f"{mid_rows_per_s:,.0f}"
+    elsewhere = f" on {'a better node' if replicas == 1 else 'better nodes'}" if moved else ""
+    return f"{replicas}{elsewhere} would carry {mid if low == mid else f'{low} to {mid}'}"
 
 
-def lower_cost(breakdown: str, present: str) -> str:
-    """Return the cost of the new replicas and that of the present ones."""
-    return f"{breakdown}; instead of {present}"
+def waiting(wait_s: float, allowed_s: float) -> str:
+    """Return how long the newest row will wait at high load, and how long it may.
+
+    Examples
+    --------
+    >>> waiting(61.4, 45)
+    'rows wait up to 61 s of 45'
+    """
+    return f"rows wait up to {min(wait_s, 1e6):,.0f} s of {allowed_s:.0f}"
+
+
+def can_wait(allowed_s: float) -> str:
+    """Return that more replicas can wait.
+
+    Examples
+    --------
+    >>> can_wait(45)
+    'rows stay within 45 s until replicas ordered in the next step serve'
+    """
+    return f"rows stay within {allowed_s:.0f} s until replicas ordered in the next step serve"
+
+
+def surplus_stays(replicas: int) -> str:
+    """Return that a smaller number waits for its time.
+
+    Examples
+    --------
+    >>> surplus_stays(2)
+    '2 replicas fewer, as soon as they have cost as much as a change'
+    """
+    return f"{format_replicas(replicas)} fewer, as soon as they have cost as much as a change"
+
+
+def was_too_few(replicas: int, load_rows_per_s: float) -> str:
+    """Return that a smaller number was too few recently.
+
+    Examples
+    --------
+    >>> was_too_few(2, 960)
+    '2 were too few for 960 within the last hour'
+    """
+    return f"{replicas} {'was' if replicas == 1 else 'were'} too few for {load_rows_per_s:,.0f} within the last hour"
 
 
 def one_more(replicas: int, rows_per_s: float, node: str, delay_ms: float, more_rows_per_s: float) -> str:

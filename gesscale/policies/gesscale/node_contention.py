@@ -1,4 +1,4 @@
-"""Resolves contention: a node without room for all operators goes to those with the largest savings."""
+"""Resolves contention: a node without room for all operators goes to those whose rows would be late without it."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -15,14 +15,14 @@ def resolve_node_contention(
     """Plan the operators of a workflow so that no node gets more replicas than it has room for.
 
     If too many operators choose a node, the workflow is planned again without each of them on this node, and the plans
-    with the lowest cost are kept. This repeats until all choices fit.
+    whose rows are least late, and then those with the fewest replicas, are kept. This repeats until all choices fit.
     """
     plans = plan_all(cluster)
     while (contention := _contended_node(plans, cluster.room)) is not None:
         node, operators = contention
         clusters = [_without_node(cluster, node, name) for name in operators]
         tried = [(each, plan_all(each)) for each in clusters]
-        cluster, plans = min(tried, key=lambda one: _total_cost(one[1]))
+        cluster, plans = min(tried, key=lambda one: _lateness_and_replicas(one[1]))
     return plans
 
 
@@ -41,5 +41,7 @@ def _without_node(cluster: ClusterState, node: str, operator: str) -> ClusterSta
     return replace(cluster, ineligible={**cluster.ineligible, operator: ineligible})
 
 
-def _total_cost(plans: Mapping[str, Plan]) -> float:
-    return sum(min((cost.total for cost in plan.costs), default=0.0) for plan in plans.values())
+def _lateness_and_replicas(plans: Mapping[str, Plan]) -> tuple[float, int]:
+    chosen = [plan.candidate_of(plan.placement) for plan in plans.values()]
+    late_s = sum(each.late_s for each in chosen if each is not None)
+    return late_s, sum(len(plan.placement) for plan in plans.values())

@@ -1,17 +1,17 @@
-"""The policy `gesscale`: learns the law and the load, simulates candidates on scenarios, and takes the cheapest.
+"""The policy `gesscale`: learns the law and the load, and takes the fewest replicas that suffice.
 
-Each operator is decided separately. A late minute has a price in replica-minutes, so replicas, lateness and changes are
-compared in one currency. A decision contains the expected cost of each number of replicas.
+Each operator is decided separately, by the rule in `analysis.sizing`. A decision contains the predicted capacity of
+each number of replicas.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-
-import numpy as np
+from statistics import NormalDist
 
 from gesscale.analyze.capacity import evidence_of, weight_of
 from gesscale.analyze.readiness import actionable_reading
-from gesscale.model.decision import Analysis, CandidateCost, Plan, Reason, Verdict
+from gesscale.model.decision import Analysis, Candidate, Plan, Reason, Verdict
 from gesscale.model.observation import Batch, OperatorReading, WorkflowObservation
 from gesscale.model.workflow import Operator, Workflow
 from gesscale.options import PolicyOptions
@@ -27,8 +27,7 @@ from gesscale.plan.node_ranking import (
 from gesscale.policies.details import no_removal
 from gesscale.policies.gesscale import details
 from gesscale.policies.gesscale.analysis.capacity import predicted_mst, warm_samples
-from gesscale.policies.gesscale.analysis.changes import buckets_ahead, change_cost
-from gesscale.policies.gesscale.analysis.costs import estimate_costs
+from gesscale.policies.gesscale.analysis.changes import change_times
 from gesscale.policies.gesscale.analysis.demand import waiting_rows
 from gesscale.policies.gesscale.analysis.limits import (
     blocking_reason,
@@ -39,22 +38,22 @@ from gesscale.policies.gesscale.analysis.limits import (
     plan_without_idle,
     plan_without_surplus,
     too_far,
+    too_few_recently,
     trigger_interval_s,
     useful_placement,
     work_limit,
 )
-from gesscale.policies.gesscale.analysis.placements import Placements, placements
-from gesscale.policies.gesscale.analysis.planning_horizon import FirstAction, PlanningHorizon
-from gesscale.policies.gesscale.analysis.rollout import Rollout
-from gesscale.policies.gesscale.analysis.scenarios import scenarios
+from gesscale.policies.gesscale.analysis.placements import placements
+from gesscale.policies.gesscale.analysis.sizing import Demand, Size, SizingRule, Why
 from gesscale.policies.gesscale.flows import Flow, growth_factor
 from gesscale.policies.gesscale.memo import GesscaleMemo
 from gesscale.policies.gesscale.node_contention import resolve_node_contention
+from gesscale.policies.gesscale.reasons import explain, reason_to_stay
 from gesscale.policies.gesscale.replica_options import ReplicaOptions
 from gesscale.policies.gesscale.settings import GesscaleSettings
 from gesscale.policies.memos import load_memo, parse_memo, serialize_memo
 from gesscale.ports import ClusterState, Knowledge
-from perfmodel import CapacityModel, Reading, fit_model
+from perfmodel import CapacityModel, Estimate, Reading, fit_model
 
 _FIRST_PERIOD_S = 60.0
 #: Steps of the loop within one latency objective.
@@ -66,7 +65,7 @@ _MIN_ALLOWED_SHARE = 0.3
 
 @dataclass(frozen=True, slots=True)
 class GesscalePolicy:
-    """Chooses the replicas, and their nodes, with the lowest expected cost."""
+    """Chooses the fewest replicas that suffice, and their nodes."""
 
     workflow: Workflow
     options: PolicyOptions
@@ -113,7 +112,8 @@ class GesscalePolicy:
             reading=reading,
         )
         operator = self.workflow.operators[reading.operator]
-        weights = memo.speeds.weights(observation.node_weights)
+        weights, delays = memo.speeds.weights(observation.node_weights), knowledge.latencies.map
+        trigger_s = trigger_interval_s(reading)
         evidence = self._saturation(reading, weights, knowledge)
         model = self._model(memo, evidence, knowledge, operator.name)
         if model is None:
@@ -121,31 +121,21 @@ class GesscalePolicy:
         same = replace(_reported(same, model), evidence=evidence)
         if len(memo.load.points) < 2:
             return same
-        mst = predicted_mst(
-            model,
-            operator,
-            reading.placement,
-            weights=weights,
-            delays=knowledge.latencies.map,
-            trigger_s=trigger_interval_s(reading),
-        )
-        same = replace(same, mst=mst)
+
+        def mst_on(nodes: tuple[str, ...]) -> Estimate | None:
+            return predicted_mst(model, operator, nodes, weights=weights, delays=delays, trigger_s=trigger_s)
+
+        same = replace(same, mst=mst_on(reading.placement))
         sized = placements(
-            model,
-            operator,
-            reading.placement,
-            (),
-            weights=weights,
-            delays=knowledge.latencies.map,
-            trigger_s=trigger_interval_s(reading),
-            moves=False,
+            model, operator, reading.placement, (), weights=weights, delays=delays, trigger_s=trigger_s, moves=False
         )
         load = memo.load.forecast(self._bucket_s(memo, operator)).rate
         present = sized.present_rows_per_s
         detail = details.load_and_capacity(load, reading.replicas, present)
         if load > present:
             return replace(same, verdict=Verdict.MORE, reason=Reason.OVERLOADED, detail=detail)
-        if reading.replicas > 1 and load <= sized.rows_per_s[reading.replicas - 2]:
+        fewer = mst_on(sized.nodes[reading.replicas - 2]) if reading.replicas > 1 else None
+        if fewer is not None and load <= fewer.low:
             return replace(same, verdict=Verdict.FEWER, reason=Reason.UNDERUSED, detail=detail)
         return replace(same, reason=Reason.WITHIN_TARGET, detail=detail)
 
@@ -217,18 +207,8 @@ class GesscalePolicy:
         flows: dict[str, Flow] = {}
         for names in self.workflow.generations:
             growth = {name: growth_factor([flows[each] for each in self.workflow.upstream(name)]) for name in names}
-            prepared = {
-                name: self._prepare(analyses[name], cluster.for_operator(name), knowledge, growth[name])
-                for name in names
-            }
-            options = {name: each for name, each in prepared.items() if isinstance(each, ReplicaOptions)}
-            costs = estimate_costs([each.rollout for each in options.values()])
-            chosen = {
-                name: self._choose(each, cluster.for_operator(name), knowledge, found)
-                for (name, each), found in zip(options.items(), costs, strict=True)
-            }
-            for name, each in prepared.items():
-                plan = chosen[name] if isinstance(each, ReplicaOptions) else each
+            for name in names:
+                plan = self._plan(analyses[name], cluster.for_operator(name), knowledge, growth[name])
                 plans[name] = replace(plan, next_step_after_s=next_step_after_s)
                 if self.workflow.downstream(name):
                     flows[name] = self._flow(analyses[name], plans[name], growth[name])
@@ -254,10 +234,14 @@ class GesscalePolicy:
         """Return the time over which the load is averaged, the longest acceptable wait of a row."""
         return max(memo.period_s, self._slo_s(operator.name))
 
-    def _prepare(
-        self, analysis: Analysis, cluster: ClusterState, knowledge: Knowledge, growth: float
-    ) -> Plan | ReplicaOptions:
-        """Return the options of an operator, or its plan if there is nothing to choose."""
+    def _plan(self, analysis: Analysis, cluster: ClusterState, knowledge: Knowledge, growth: float) -> Plan:
+        """Choose the nodes of an operator, if nothing blocks a change.
+
+        Parameters
+        ----------
+        growth
+            Factor by which the output of the upstream operators grows with their plans.
+        """
         operator = self.workflow.operators[analysis.operator]
         present = present_placement(analysis, cluster)
         reading, text = analysis.reading, analysis.memo
@@ -289,123 +273,97 @@ class GesscalePolicy:
         )
         if (limit := work_limit(operator, reading, knowledge)) is not None:
             sized = sized.up_to(max(limit, len(present)))
-        horizon = self._planning_horizon(memo, reading, operator, sized, len(present), knowledge, growth)
-        candidates = {present, *(sized.nodes[size - 1] for size in sized.sizes)}
-        ordered = sorted(candidates, key=lambda nodes: (len(nodes), count_moves(present, nodes)))
-        return ReplicaOptions(
-            analysis=analysis,
-            reading=reading,
-            memo=memo,
-            model=model,
-            present=present,
-            free=free,
-            sized=sized,
-            placements=tuple(ordered),
-            rollout=Rollout(horizon, [FirstAction(len(nodes), nodes != present) for nodes in ordered]),
+        options = ReplicaOptions(
+            analysis=analysis, reading=reading, memo=memo, model=model, present=present, free=free, sized=sized
         )
+        return self._choose(options, cluster, knowledge, growth)
 
-    def _choose(
-        self, options: ReplicaOptions, cluster: ClusterState, knowledge: Knowledge, estimated: Sequence[CandidateCost]
-    ) -> Plan:
-        """Return the plan with the lowest cost."""
+    def _choose(self, options: ReplicaOptions, cluster: ClusterState, knowledge: Knowledge, growth: float) -> Plan:
+        """Return the plan that the rule chooses."""
         analysis, present, free, reading = options.analysis, options.present, options.free, options.reading
         operator = self.workflow.operators[analysis.operator]
-        by_placement = {
-            placement: replace(cost, moved=count_moves(present, placement))
-            for placement, cost in zip(options.placements, estimated, strict=True)
-        }
-        costs = tuple(by_placement.values())
-        placement, cost = min(
-            by_placement.items(), key=lambda one: (one[1].total, abs(one[1].replicas - len(present)), one[1].moved)
+        rule, placements_of = self._rule(options, cluster, knowledge, growth)
+        size, why = rule.choose()
+        candidates = tuple(
+            Candidate(
+                replicas=each.replicas,
+                moved=each.moved,
+                mst=Estimate(low=each.low, mid=each.mid, high=each.high),
+                wait_s=rule.wait_s(each),
+                late_s=rule.late_s(each),
+            )
+            for each in placements_of
         )
-        unchanged = replace(keep_placement(analysis, cluster, Reason.WITHIN_TARGET), costs=costs)
-        if placement == present:
-            detail = f"{analysis.detail}; {details.lowest_cost(self._breakdown(cost))}"
-            if analysis.verdict is not Verdict.MORE:
-                return replace(unchanged, detail=detail)
-            if cost.replicas < costs[-1].replicas:
-                detail = f"{detail}; {details.CHEAPER_TO_WAIT}"
-                return replace(unchanged, reason=Reason.CHEAPER_TO_WAIT, detail=detail)
+        unchanged = replace(keep_placement(analysis, cluster, Reason.WITHIN_TARGET), candidates=candidates)
+        text = explain(rule, size, why)
+        if why is Why.LARGEST:
             end = options.sized.growth_end
-            reason, text = limit_reason(operator, reading, cost.replicas, work_limit(operator, reading, knowledge), end)
+            limit = work_limit(operator, reading, knowledge)
+            reason, bound = limit_reason(operator, reading, size.replicas, limit, end)
             rejections = free.rejections if end is None else free.rejections + too_far(end)
-            return replace(unchanged, reason=reason, detail=f"{analysis.detail}; {text}", rejections=rejections)
-        comparison = details.lower_cost(self._breakdown(cost), self._breakdown(by_placement[present]))
-        detail = f"{analysis.detail}; {comparison}"
+            return replace(unchanged, reason=reason, detail=f"{text}; {bound}", rejections=rejections)
+        if size == rule.present:
+            return replace(unchanged, reason=reason_to_stay(rule, why), detail=text)
+        placement = placements_of[size]
         stale = knowledge.latencies.map_status.stale
         if stale and not set(present) <= set(placement):
-            detail = f"{detail}; {no_removal(stale)}"
-            return replace(unchanged, reason=Reason.LATENCY_MAP_STALE, detail=detail)
+            return replace(unchanged, reason=Reason.LATENCY_MAP_STALE, detail=f"{text}; {no_removal(stale)}")
         taken, nearest = (set(placement), nearest_first(knowledge.latencies.map, free.nodes, operator.driver_node))
         return replace(
             unchanged,
             reason=change_reason(len(present), len(placement), analysis.verdict),
-            detail=detail,
+            detail=text,
             placement=placement,
-            mst=predicted_mst(
-                options.model,
-                operator,
-                placement,
-                weights=options.memo.speeds.weights(cluster.weights),
-                delays=knowledge.latencies.map,
-                trigger_s=trigger_interval_s(reading),
-            ),
+            mst=Estimate(low=size.low, mid=size.mid, high=size.high),
             nd_max_ms=nd_max_ms(knowledge.latencies.map, placement, operator.driver_node),
             rejections=free.rejections
             + rejections_for([node for node in nearest if node not in taken], Reason.FARTHER),
         )
 
-    def _planning_horizon(
-        self,
-        memo: GesscaleMemo,
-        reading: OperatorReading,
-        operator: Operator,
-        sized: Placements,
-        present: int,
-        knowledge: Knowledge,
-        growth: float,
-    ) -> PlanningHorizon:
-        """Return the planning horizon: one bucket in steps of the loop, then steps of a bucket."""
-        slo_s, bucket_s, trigger_s = (
-            self._slo_s(operator.name),
-            self._bucket_s(memo, operator),
-            trigger_interval_s(reading),
-        )
-        change = change_cost(
-            knowledge.orders.get(operator.name, ()),
-            trigger_s,
-            restarts=operator.restarts,
-            replica_minutes=self.sizing.change_price,
-        )
-        periods = round(bucket_s / memo.period_s)
-        steps_s = np.array([*[memo.period_s] * periods, *[bucket_s] * buckets_ahead(change, bucket_s)])
-        instants_s = np.concatenate([[0.0], np.cumsum(steps_s)])
-        rates, ahead = memo.load.rates(bucket_s), memo.load.forecast(bucket_s)
-        after = (instants_s[1:] + instants_s[:-1]) / 2 / bucket_s + 0.5
-        futures = scenarios(rates, ahead, after, float(sized.rows_per_s[0]))
-        offered = np.concatenate(
-            [np.zeros((len(futures.weights), 1)), np.cumsum(growth * futures.rates * steps_s, axis=1)], axis=1
-        )
-        newest = reading.batches[-1]
-        late_s = _SAFETY_CYCLES * max(trigger_s, newest.seconds)
-        allowed_s = max(slo_s - late_s, _MIN_ALLOWED_SHARE * slo_s)
-        return PlanningHorizon(
-            rows_per_s=np.maximum.accumulate(sized.rows_per_s),
-            replicas=present,
-            present_rows_per_s=sized.present_rows_per_s,
-            min_replicas=operator.min_replicas,
-            max_replicas=min(operator.max_replicas, len(sized.nodes)),
-            steps_s=steps_s,
-            offered=offered,
-            deadline_rows=memo.load.deadline_rows(offered, instants_s, allowed_s),
-            weights=futures.weights,
-            backlog_rows=waiting_rows(reading, ahead.newest, sized.present_rows_per_s),
-            change=change,
-            late_minute_price=self.sizing.late_minute_price,
-        )
+    def _rule(
+        self, options: ReplicaOptions, cluster: ClusterState, knowledge: Knowledge, growth: float
+    ) -> tuple[SizingRule, Mapping[Size, tuple[str, ...]]]:
+        """Return the rule with its inputs, and the placement of each size, the fewest replicas first."""
+        reading, memo, sized, present = options.reading, options.memo, options.sized, options.present
+        operator = self.workflow.operators[options.analysis.operator]
+        orders, trigger_s = knowledge.orders.get(operator.name, ()), trigger_interval_s(reading)
+        slo_s, bucket_s = self._slo_s(operator.name), self._bucket_s(memo, operator)
+        weights = memo.speeds.weights(cluster.weights)
 
-    def _breakdown(self, cost: CandidateCost) -> str:
-        return cost.breakdown(self.sizing.late_minute_price, self.sizing.change_price)
+        def size_of(nodes: tuple[str, ...], mid: float) -> Size:
+            mst = predicted_mst(
+                options.model, operator, nodes, weights=weights, delays=knowledge.latencies.map, trigger_s=trigger_s
+            )
+            low, high = (0.0, math.inf) if mst is None else (min(mst.low, mid), max(mst.high, mid))
+            return Size(replicas=len(nodes), mid=mid, low=low, high=high, moved=count_moves(present, nodes))
+
+        now = size_of(present, sized.present_rows_per_s)
+        best = {sized.nodes[n - 1]: float(sized.rows_per_s[n - 1]) for n in sized.sizes}
+        sizes = {now if nodes == present else size_of(nodes, mid): nodes for nodes, mid in best.items()}
+        ahead = memo.load.forecast(bucket_s)
+        rarely = self.sizing.late_minute_price / (1 + self.sizing.late_minute_price)
+        high = max(0.0, ahead.rate + NormalDist().inv_cdf(rarely) * ahead.spread)
+        late_s = _SAFETY_CYCLES * max(trigger_s, reading.batches[-1].seconds)
+        rule = SizingRule(
+            present=now,
+            sizes=tuple(sizes),
+            max_replicas=operator.max_replicas,
+            demand=Demand(
+                expected=ahead.rate * growth,
+                high=high * growth,
+                past=(memo.load.rates(bucket_s) * growth).tolist(),
+                backlog_rows=waiting_rows(reading, ahead.newest, now.mid),
+                bucket_s=bucket_s,
+            ),
+            change=change_times(orders, trigger_s, restarts=operator.restarts),
+            allowed_s=max(slo_s - late_s, _MIN_ALLOWED_SHARE * slo_s),
+            step_s=memo.period_s,
+            change_price=self.sizing.change_price,
+            late_minute_price=self.sizing.late_minute_price,
+            too_few=too_few_recently(orders, memo.load, reading.at_s, bucket_s),
+        )
+        ordered = sorted({**sizes, now: present}.items(), key=lambda one: (one[0].replicas, one[0].moved))
+        return rule, dict(ordered)
 
 
 #: Reasons of an analysis that compared load and capacity.

@@ -6,7 +6,6 @@ from gesscale.model.decision import Analysis
 from gesscale.model.observation import OperatorReading
 from gesscale.plan.node_ranking import NodeRanking
 from gesscale.policies.gesscale.analysis.placements import Placements
-from gesscale.policies.gesscale.analysis.rollout import Rollout
 from gesscale.policies.gesscale.memo import GesscaleMemo
 from perfmodel import CapacityModel
 
@@ -22,7 +21,3 @@ class ReplicaOptions(NamedTuple):
     free: NodeRanking
     #: The best placement of each number of replicas.
     sized: Placements
-    #: Placements, the fewest replicas first.
-    placements: tuple[tuple[str, ...], ...]
-    #: Rollout with one candidate per placement.
-    rollout: Rollout

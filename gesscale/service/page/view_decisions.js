@@ -63,7 +63,7 @@ function detail(model, place, workflow, operator, point) {
     pairs("Concluded", [["verdict", [point.verdict, decision.analysis?.detail ? `: ${decision.analysis.detail}` : ""]], ["capacity now", estimate(decision.analysis?.mst)], changed && ["capacity planned", estimate(decision.plan?.mst)],
       decision.analysis?.headroom_pct != null && ["headroom", figure(decision.analysis.headroom_pct, "%")],
       ["NDmax", changed ? `${figure(point.nd_max_ms)} → ${figure(point.planned_nd_max_ms, "ms")}` : figure(point.nd_max_ms ?? point.planned_nd_max_ms, "ms")]].filter(Boolean)),
-    costs(decision.plan?.costs ?? [], point),
+    candidates(decision.plan?.candidates ?? [], point),
     rejections(decision.plan?.rejections ?? [], [operator.driver_node, ...point.placement], delaysOf(model.nodesOf(workflow.name))),
     pairs("Result", [["outcome", [outcomeMeaning(point.outcome), point.problem ? ` ${point.problem}` : ""]], ...(changed && point.acted ? [["downtime", costWords(model.costsOf(workflow.name, operator.name).get(point.at_s))]] : [])]),
     asked(model, place, workflow, operator, point, decision),
@@ -78,17 +78,16 @@ function pairs(title, listed) {
   return [h("h3", {}, title), h("dl", { class: "pairs" }, listed.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))))];
 }
 
-function costs(listed, point) {
+function candidates(listed, point) {
   if (!listed.length) return null;
-  const most = Math.max(...listed.map((cost) => cost.total));
-  const least = Math.min(...listed.map((cost) => cost.total));
-  const rows = [...listed].sort((a, b) => a.total - b.total).map((cost) => ({
-    class: cost.replicas === point.placement.length && !(cost.moved && !point.add.length) ? "chosen" : null,
-    cells: [`${cost.replicas}${cost.moved ? `, ${cost.moved} moved` : ""}`, h("span", { class: "bar", "--share": `${(100 * cost.total) / most}%` }, figure(cost.total)),
-      cost.total > least ? `+${figure(cost.total - least)}` : "lowest", figure(cost.replica_minutes), figure(cost.late_minutes), figure(cost.changes)],
+  const most = Math.max(...listed.map((each) => each.mst?.mid ?? 0), 1);
+  const rows = listed.map((each) => ({
+    class: each.replicas === point.placement.length && !(each.moved && !point.add.length) ? "chosen" : null,
+    cells: [`${each.replicas}${each.moved ? `, ${each.moved} moved` : ""}`, h("span", { class: "bar", "--share": `${(100 * (each.mst?.mid ?? 0)) / most}%` }, figure(each.mst?.mid)),
+      figure(each.mst?.low), figure(each.wait_s), figure(each.late_s)],
   }));
-  return [h("h3", {}, "Expected cost of each number of replicas"),
-    table("In replica-minutes; late minutes and changes count at their prices", [{ text: "replicas" }, { text: "cost", number: true }, { text: "above lowest", number: true, spare: true }, { text: "replica-min", number: true }, { text: "late min", number: true }, { text: "changes", number: true }], rows)];
+  return [h("h3", {}, "Numbers of replicas"),
+    table("Predicted capacity in rows/s, and how long the last row of the next minute would wait if the load is high", [{ text: "replicas" }, { text: "capacity", number: true }, { text: "at least", number: true, spare: true }, { text: "wait, s", number: true }, { text: "late, s", number: true }], rows)];
 }
 
 function rejections(listed, chosen, delayOf) {

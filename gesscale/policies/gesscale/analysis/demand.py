@@ -45,8 +45,6 @@ class Forecast(NamedTuple):
     spread: float
     #: Newest rate, rows/s.
     newest: float
-    #: Part of `rate` that continues the last growth, rows/s per bucket.
-    growth: float
 
 
 class _Pending(NamedTuple):
@@ -129,26 +127,15 @@ class LoadHistory(BaseModel):
             rate=max(0.0, level + float(slopes @ (self.newest - level, growth))),
             spread=math.sqrt((self.squared_errors + prior) / (self.errors + _PRIOR_SPREAD_BUCKETS)),
             newest=self.newest,
-            growth=float(slopes[1] * growth),
         )
 
-    def deadline_rows(self, offered: Array, instants_s: Array, allowed_s: float) -> Array:
-        """Return the rows that must be processed at each instant: those offered the allowed time before.
-
-        Parameters
-        ----------
-        instants_s
-            Shape ``(k + 1,)``: seconds from now, the first one 0.
-        """
+    def rate_before(self, at_s: float, bucket_s: float) -> float | None:
+        """Return the mean rate of the bucket before an instant, rows/s; None if it is not known."""
         times, rows = self.history()
-        past_s, past_rows = (times - times[-1])[:-1], (rows - rows[-1])[:-1]
-        known_s = np.concatenate([past_s, instants_s])
-        known = np.concatenate([np.broadcast_to(past_rows, (len(offered), len(past_rows))), offered], axis=1)
-        offered_s = np.maximum(instants_s - allowed_s, known_s[0])
-        index = np.clip(np.searchsorted(known_s, offered_s, side="right") - 1, 0, len(known_s) - 2)
-        share = (offered_s - known_s[index]) / (known_s[index + 1] - known_s[index])
-        found: Array = known[:, index] * (1 - share) + known[:, index + 1] * share
-        return found
+        if not times[0] <= at_s - bucket_s < at_s <= times[-1]:
+            return None
+        begin, end = np.interp([at_s - bucket_s, at_s], times, rows)
+        return float(end - begin) / bucket_s
 
     def _level_and_growth(self, bucket_s: float) -> tuple[float, float]:
         """Return the mean rate of the last bucket, and its growth over the one before; rows/s."""

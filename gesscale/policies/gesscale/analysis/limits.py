@@ -1,5 +1,6 @@
 """Limits of changes: reasons that block or bound them, and the reason of a change."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from gesscale.model.decision import Plan, Reason, Rejection, Verdict
@@ -9,11 +10,15 @@ from gesscale.model.workflow import Operator
 from gesscale.plan.node_ranking import rejections_for, removal_steps, unknown_delays
 from gesscale.policies.details import NO_OTHER_NODE, at_maximum, at_useful, reconfiguring
 from gesscale.policies.gesscale import details
+from gesscale.policies.gesscale.analysis.demand import LoadHistory
 from gesscale.policies.gesscale.analysis.growth import GrowthEnd
+from gesscale.policies.gesscale.analysis.sizing import TooFew
 from gesscale.ports import ClusterState, Knowledge, Latencies
 
 #: Time during which no replica is added beyond those that get work.
 _LIMIT_KEPT_S = 3600.0
+#: Time during which a number of replicas that was too few is not tried again for such a load.
+_TOO_FEW_KEPT_S = 3600.0
 
 _Nodes = tuple[str, ...]
 
@@ -58,6 +63,18 @@ def plan_without_surplus(useful: _Nodes, plan: Plan, reading: OperatorReading) -
     """Return the plan that keeps only the replicas that get work."""
     detail = details.surplus(reading.replicas, at_useful(reading))
     return replace(plan, reason=Reason.IDLE_REPLICA, detail=detail, placement=useful)
+
+
+def too_few_recently(orders: Sequence[Order], load: LoadHistory, at_s: float, bucket_s: float) -> tuple[TooFew, ...]:
+    """Return the numbers of replicas to which others were added within the last hour, each with the load then."""
+    found = []
+    for order in orders:
+        if order.reason != Reason.OVERLOADED or order.added <= 0 or not 0 <= at_s - order.at_s < _TOO_FEW_KEPT_S:
+            continue
+        rate = load.rate_before(order.at_s, bucket_s)
+        if rate is not None and order.before is not None:
+            found.append(TooFew(order.before, rate))
+    return tuple(found)
 
 
 def trigger_interval_s(reading: OperatorReading) -> float:

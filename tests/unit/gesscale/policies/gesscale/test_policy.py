@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 from edge import NODES, known
+from figures import figures
 from gesscale_streams import decide, stream
 
 from gesscale.model.decision import Reason, Verdict
 from gesscale.model.order import Order
 from gesscale.monitor.offered import driver_points
-from gesscale.policies.gesscale import details
 from gesscale.policies.gesscale.memo import GesscaleMemo
 from gesscale.ports import ClusterState, Node
 from perfmodel import fit_batch_time
@@ -34,14 +34,20 @@ def test_superfluous_replicas_are_removed_in_one_step_farthest_first() -> None:
     assert plan.placement == ("hub",)
 
 
-def test_decision_has_the_cost_of_each_number_of_replicas() -> None:
+def test_decision_has_the_capacity_of_each_number_of_replicas() -> None:
     _, plan = decide(stream(150, ("hub", "near")))
-    assert [cost.replicas for cost in plan.costs] == [1, 2, 3, 4, 5]
-    assert min(plan.costs, key=lambda cost: cost.total).replicas == 2
-    assert plan.costs[1].breakdown(10, 2) in plan.detail
+    assert [each.replicas for each in plan.candidates] == [1, 2, 3, 4, 5]
+    for each in plan.candidates:  # a replica does 100 rows/s, less where delays cost
+        assert each.mst.low <= each.mst.mid <= 105 * each.replicas
+    # One does 3,000 rows less than are offered in a minute, 30 s of its work; 50 s and more at the higher quantile.
+    one, two = plan.candidates[:2]
+    assert one.wait_s > 30
+    assert one.late_s == pytest.approx(one.wait_s - 45)
+    assert two.wait_s == two.late_s == 0
+    assert figures(plan.detail) == pytest.approx([150, 2, 200, 1, round(one.mst.low), 100], abs=5)
     _, plan = decide(stream(80, ("hub", "near", "mid")))
-    assert plan.costs[0].breakdown(10, 2) in plan.detail  # what it goes to
-    assert plan.costs[2].breakdown(10, 2) in plan.detail  # and what it comes from
+    assert figures(plan.detail)[:2] == [80, 3]  # what it comes from
+    assert figures(plan.detail)[3] == len(plan.placement) == 1  # and what it goes to
 
 
 def test_the_mst_is_predicted_with_an_interval_that_shrinks_with_evidence() -> None:
@@ -114,7 +120,7 @@ def test_objective_shorter_than_a_batch_keeps_sufficient_replicas(slo_s: float) 
     # A batch is 10 s long, so every row is late, however many replicas there are; 150 rows/s still need two.
     _, plan = decide(stream(150, ("hub", "near")), slo=slo_s)
     assert len(plan.placement) >= 2
-    assert all(math.isfinite(cost.total) for cost in plan.costs)
+    assert all(math.isfinite(each.late_s) for each in plan.candidates)
 
 
 def test_load_beyond_capacity_takes_all_replicas() -> None:
@@ -140,13 +146,13 @@ def test_overload_without_room_has_the_reason() -> None:
 
 
 def test_a_lone_replica_far_away_moves() -> None:
-    # 100 rows/s, which one replica just carries 200 ms from the driver: on its node it loses no round trips.
+    # 100 rows/s, which one replica just carries 200 ms from the driver, and 35 s of rows wait: on its node it loses no
+    # round trips.
     nodes = {name: Node(name=name) for name in NODES}
     cluster = ClusterState(nodes=nodes, placements={"op": ("far",)})
-    _, plan = decide(stream(100, ("far",), backlog=2000), cluster=cluster)
+    _, plan = decide(stream(100, ("far",), backlog=3500), cluster=cluster)
     assert (plan.reason, plan.placement) == (Reason.BETTER_NODES, ("hub",))
-    assert [(cost.replicas, cost.moved) for cost in plan.costs[:2]] == [(1, 0), (1, 1)]
-    assert "1 replica, 1 moved: " in plan.detail
+    assert [(each.replicas, each.moved) for each in plan.candidates[:2]] == [(1, 0), (1, 1)]
 
 
 def test_a_stale_map_removes_nothing_and_may_add() -> None:
@@ -169,12 +175,13 @@ def test_learns_during_a_change_without_planning() -> None:
 # In the simulator
 
 
-def test_backlog_is_accepted_if_cheaper() -> None:
-    # 104 of 100 rows/s: after ten minutes 24 s of rows wait, so no second replica is worth its time yet.
-    _, plan = decide(stream(104, minutes=8))
-    assert plan.change is None
-    assert plan.reason is Reason.CHEAPER_TO_WAIT
-    assert plan.detail.endswith(details.CHEAPER_TO_WAIT)
+@pytest.mark.parametrize(("backlog", "waits"), [(1000.0, True), (3500.0, False)])
+def test_more_replicas_wait_while_rows_stay_within_the_objective(backlog: float, waits: bool) -> None:
+    # 104 of 100 rows/s; 111 at the quantile. In 68 s, a step and a start, 750 rows more wait: 1,750 of 36 s x 111, or
+    # 4,250.
+    _, plan = decide(stream(104, minutes=8, backlog=backlog))
+    assert (plan.change is None) == waits
+    assert plan.reason is (Reason.CHEAPER_TO_WAIT if waits else Reason.OVERLOADED)
 
 
 def cost(policy: str, workload: str, engine: str) -> float:

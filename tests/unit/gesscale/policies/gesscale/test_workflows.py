@@ -42,7 +42,7 @@ def test_the_operators_of_a_path_share_the_objective() -> None:
     waiting = stream(99, backlog=3000)
     alone = decide(waiting)[1]
     shared = both(waiting, stream(50))["first"]
-    late = [next(cost.late_minutes for cost in plan.costs if cost.replicas == 1) for plan in (alone, shared)]
+    late = [next(each.late_s for each in plan.candidates if each.replicas == 1) for plan in (alone, shared)]
     assert late[0] < late[1]
 
 
@@ -63,7 +63,7 @@ def side_by_side(
     return plans, {name: set(plan.placement) - {"hub"} for name, plan in plans.items()}
 
 
-def test_scarce_node_goes_to_the_largest_saving() -> None:
+def test_scarce_node_goes_to_the_rows_that_would_be_late() -> None:
     # Each replica does 100 rows/s. One operator is offered 350, the other 120, and two nodes can take one replica each.
     # Alone, each would take one at least.
     free = ("near", "mid")

@@ -1,13 +1,13 @@
-"""The load that is expected: its history, and the scenarios that it may take."""
+"""The load that is expected, and its history."""
 
-import numpy as np
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gesscale.model.offered import OfferedPoint
-from gesscale.policies.gesscale.analysis.demand import BUCKETS_KEPT, Forecast, LoadHistory
-from gesscale.policies.gesscale.analysis.scenarios import JUMP_CHANCE, WALKS, scenarios
+from gesscale.policies.gesscale.analysis.demand import BUCKETS_KEPT, LoadHistory
 
 
 def counted(rates: list[float], period_s: float = 60.0) -> LoadHistory:
@@ -82,68 +82,18 @@ def test_a_day_without_load_and_a_jump() -> None:
     assert history.rates(60.0)[-2:] == pytest.approx([500.0, 500.0])
     # No growth from one bucket to the next, and the newest rate is that of the bucket.
     assert history.forecast(60.0).rate == pytest.approx(500.0)
-    played = scenarios(history.rates(60.0), history.forecast(60.0), np.arange(1.0, 13.0), 100.0)
-    assert np.isfinite(played.rates).all()
 
 
-@given(rates=st.lists(st.floats(0, 1e6), min_size=1, max_size=40), replica=st.floats(1e-3, 1e6))
-def test_scenarios_are_weighted_and_not_negative(rates: list[float], replica: float) -> None:
-    history = counted(rates)
-    after = np.arange(1.0, 13.0)
-    played = scenarios(history.rates(60.0), history.forecast(60.0), after, replica)
-    assert played.rates.shape == (len(played.weights), 12)
-    assert np.isfinite(played.rates).all()
-    assert (played.rates >= 0).all()
-    assert played.weights.sum() == pytest.approx(1)
+@given(rates=st.lists(st.floats(0, 1e6), min_size=1, max_size=40))
+def test_a_forecast_is_finite_and_not_negative(rates: list[float]) -> None:
+    ahead = counted(rates).forecast(60.0)
+    assert 0 <= ahead.rate < math.inf
+    assert 0 < ahead.spread < math.inf
 
 
-def test_loads_after_similar_levels_are_repeated() -> None:
-    # A peak of 500 every ten periods, after three of 200, 300 and 400; now it is at 300 again.
-    wave = [100.0, 100, 100, 100, 100, 100, 200, 300, 400, 500] * 6 + [100.0] * 6 + [200.0, 300.0]
-    history = counted(wave)
-    played = scenarios(history.rates(60.0), history.forecast(60.0), np.array([1.0, 2.0, 3.0]), 100.0)
-    mean = played.weights @ played.rates
-    assert 370 < mean[0] < 430
-    assert 450 < mean[1] < 540
-    assert mean[2] < 250  # no trend would say so
-
-
-def test_a_jump_weighs_as_much_as_its_chance() -> None:
-    history = counted([100.0] * 30 + [700.0] + [100.0] * 9)
-    played = scenarios(history.rates(60.0), history.forecast(60.0), np.array([1.0]), 100.0)
-    jumped = played.weights[played.rates[:, 0] > 600].sum()
-    assert jumped == pytest.approx(JUMP_CHANCE / 4)
-
-
-def test_walks_go_on_from_the_forecast_with_what_is_left_of_the_growth() -> None:
-    # In the mean, as the draws cancel out. The next bucket's growth is in its forecast. Then 0.8 of 20 rows/s, 16,
-    # are to come, and 0.7 of what is left remains after each bucket: 16 * 0.3 = 4.8, 16 * 0.51 = 8.16.
-    ahead = Forecast(rate=200.0, spread=10.0, newest=180.0, growth=20.0)
-    past = np.array([160.0, 180.0])  # too short for repetitions
-    means = scenarios(past, ahead, np.array([1.0, 2.0, 3.0]), 100.0).rates[:WALKS].mean(axis=0)
-    assert means == pytest.approx([200.0, 204.8, 208.16])
-    # Shorter steps are other places on the same curve: half a bucket later 16 * (1 - 0.7^0.5) = 2.61.
-    shorter = scenarios(past, ahead, np.array([0.5, 1.0, 1.5, 2.0]), 100.0).rates[:WALKS].mean(axis=0)
-    assert shorter == pytest.approx([200.0, 200.0, 202.61, 204.8], abs=0.01)
-
-
-def test_repetitions_begin_near_the_forecast_and_come_back_to_their_past() -> None:
-    # An even load of 100 rows/s, and 120 are forecast: each repetition is 20 above its past in the next bucket, and
-    # of that exp(-1/4) and exp(-2/4) are left one and two buckets later: 15.58 and 12.13.
-    ahead = Forecast(rate=120.0, spread=10.0, newest=120.0, growth=0.0)
-    played = scenarios(np.full(20, 100.0), ahead, np.array([0.5, 1.0, 2.0, 3.0]), 100.0)
-    repetitions = played.rates[WALKS:-4]
-    # Of 20 buckets the first has no growth, and too little follows the last three.
-    assert len(repetitions) == 16
-    for each in repetitions:
-        assert each == pytest.approx([120.0, 120.0, 115.58, 112.13], abs=0.01)
-
-
-@pytest.mark.parametrize(("spread", "following"), [(10.0, 110.0), (1000.0, 300.0)])
-def test_a_repetition_is_at_most_one_spread_from_the_forecast(spread: float, following: float) -> None:
-    # A peak of 300 after an even load of 100; at 100 again, 100 is forecast: 300 where errors of 200 are usual.
-    past = np.array([100.0] * 10 + [300.0] + [100.0] * 10)
-    ahead = Forecast(rate=100.0, spread=spread, newest=100.0, growth=0.0)
-    repetitions = scenarios(past, ahead, np.array([1.0]), 100.0).rates[WALKS:-4, 0]
-    assert repetitions.max() == pytest.approx(following)
-    assert np.median(repetitions) == pytest.approx(100.0)
+def test_the_load_before_an_instant_is_known_within_the_history() -> None:
+    history = counted([100.0, 300.0])
+    assert history.rate_before(60.0, 60.0) == pytest.approx(100)
+    assert history.rate_before(90.0, 60.0) == pytest.approx(200)
+    assert history.rate_before(50.0, 60.0) is None
+    assert history.rate_before(121.0, 60.0) is None

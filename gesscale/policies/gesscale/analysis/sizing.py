@@ -1,0 +1,203 @@
+"""The sizing rule: the fewest replicas that carry the expected load and keep rows within the objective.
+
+A number of replicas suffices if its capacity is at least the expected load, and if rows still wait within the
+objective after the next bucket when the load is as high as its quantile. More replicas are put off while rows stay
+within the objective until they would serve. Fewer replicas must suffice by the low end of their capacity, and come
+once the surplus has cost as much as a change (ski rental).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from gesscale.policies.gesscale.analysis.changes import ChangeTimes
+from gesscale.policies.gesscale.analysis.demand import BUCKETS_KEPT
+
+#: More replicas are put off until rows wait this share of the allowed time. The rest is a margin for a higher load and
+#: a slow start.
+WAITING_SHARE = 0.7
+#: If a change stops the job, rows must be back within the objective this number of stops after the bucket.
+RECOVERY_STOPS = 4.0
+#: Stops that a change costs if a change stops the job: one there, and one back.
+STOPS_OF_A_CHANGE = 2.0
+#: A number of replicas that was too few is not tried again until the load is below this share of the load then.
+RETRY_SHARE = 0.95
+_MIN_SPARE_SHARE = 0.05
+
+
+class Demand(NamedTuple):
+    """Load and backlog of an operator, rows and rows/s."""
+
+    #: Mean load of the next bucket: expected, and the quantile that it exceeds as rarely as a replica is worth less
+    #: than the late time that it avoids (expected, high).
+    expected: float
+    high: float
+    #: Mean loads of the past buckets, oldest first.
+    past: Sequence[float]
+    #: Rows that wait now.
+    backlog_rows: float
+    #: Length of a bucket.
+    bucket_s: float
+
+
+class Size(NamedTuple):
+    """A number of replicas with its predicted capacity, rows/s."""
+
+    replicas: int
+    #: Middle and ends of the interval (mid, low, high).
+    mid: float
+    low: float
+    high: float = math.inf
+    #: Replicas that move to another node.
+    moved: int = 0
+
+
+class TooFew(NamedTuple):
+    """A number of replicas to which others had to be added recently, and the load then."""
+
+    replicas: int
+    rows_per_s: float
+
+
+class Why(Enum):
+    """Why a size was chosen."""
+
+    #: It suffices, and no smaller one does: its capacity is below the load, or could be.
+    NO_SMALLER = "no smaller"
+    #: A smaller one suffices, but its surplus has not cost as much as a change yet.
+    SURPLUS_STAYS = "surplus stays"
+    #: A smaller one should suffice, but was too few for such a load recently.
+    SMALLER_WAS_TOO_FEW = "smaller was too few"
+    #: It does not suffice, but rows stay within the objective for now.
+    CAN_WAIT = "can wait"
+    #: It does not suffice, and no other one carries more.
+    LARGEST = "largest"
+    #: The present size does not suffice, or is outside the limits; this one suffices, or carries most.
+    NEEDED = "needed"
+    #: It suffices, and the present size has cost as much as a change more.
+    SURPLUS = "surplus"
+
+
+class SizeChoice(NamedTuple):
+    """The chosen size; the present one if nothing changes."""
+
+    size: Size
+    why: Why
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizingRule:
+    """The rule with its inputs."""
+
+    present: Size
+    #: The sizes to choose from, the fewest replicas first, at least one; each carries more than all smaller ones.
+    sizes: Sequence[Size]
+    #: Most replicas that are allowed; the sizes may end before.
+    max_replicas: int
+    demand: Demand
+    change: ChangeTimes
+    #: Longest time that a row may wait.
+    allowed_s: float
+    #: Time until the next step.
+    step_s: float
+    #: Prices in replica-minutes (change_price, late_minute_price).
+    change_price: float
+    late_minute_price: float
+    too_few: Sequence[TooFew] = ()
+
+    def choose(self) -> SizeChoice:
+        """Choose a size."""
+        present, sizes = self.present, self.sizes
+        target = next((size for size in sizes if self.suffices(size) and self._lasts(size)), sizes[-1])
+        if not sizes[0].replicas <= present.replicas <= self.max_replicas:
+            return SizeChoice(target, Why.NEEDED)
+        if not self.suffices(present):
+            if target.mid <= present.mid:
+                return SizeChoice(present, Why.LARGEST)
+            return SizeChoice(present, Why.CAN_WAIT) if self._can_wait() else SizeChoice(target, Why.NEEDED)
+        why = Why.NO_SMALLER
+        for size in sizes:
+            if size.replicas >= present.replicas:
+                break
+            if not self._suffices_surely(size):
+                continue
+            if self._was_too_few(size):
+                why = Why.SMALLER_WAS_TOO_FEW
+            elif self._surplus_is_paid(size):
+                return SizeChoice(size, Why.SURPLUS)
+            else:
+                why = Why.SURPLUS_STAYS
+        return SizeChoice(present, why)
+
+    def suffices(self, size: Size) -> bool:
+        """Return whether a size carries the expected load and keeps rows within the objective."""
+        return size.mid >= self.demand.expected and self.late_s(size) == 0
+
+    def late_s(self, size: Size) -> float:
+        """Return by how much the last row of the next bucket would be late, if the load is high."""
+        return max(0.0, self.wait_s(size) - self.allowed_s)
+
+    def wait_s(self, size: Size) -> float:
+        """Return how long the last row of the next bucket would wait, if the load is high."""
+        demand = self.demand
+        horizon_s = demand.bucket_s + RECOVERY_STOPS * self.change.stop_s
+        changing_s = 0.0 if size == self.present else min(self.change.effective_s, horizon_s)
+        changing_rows_per_s = 0.0 if self.change.stop_s else min(size.mid, self.present.mid)
+        served = changing_rows_per_s * changing_s + size.mid * (horizon_s - changing_s)
+        waiting = max(0.0, demand.backlog_rows + demand.high * horizon_s - served)
+        return waiting / size.mid if size.mid > 0 else math.inf if waiting else 0.0
+
+    def _change_cost(self, size: Size) -> float:
+        """Return the cost of a change, replica-minutes."""
+        return self.change_price + STOPS_OF_A_CHANGE * self.late_minute_price * self._late_minutes_of_a_stop(size)
+
+    def _lasts(self, size: Size) -> bool:
+        """Return whether a size carries the load until one replica more would have cost as much as a stop of the job.
+
+        The load is a random walk: its spread grows with the square root of the time.
+        """
+        if not self.change.stop_s:
+            return True
+        demand = self.demand
+        buckets = self._change_cost(size) * 60 / demand.bucket_s
+        return size.mid >= demand.expected + (demand.high - demand.expected) * math.sqrt(max(1.0, buckets))
+
+    def _suffices_surely(self, size: Size) -> bool:
+        """Return whether the low end of a smaller size suffices, for the present backlog too."""
+        least = size._replace(mid=size.low)
+        return self.suffices(least) and self.demand.backlog_rows <= self.allowed_s * size.low
+
+    def _was_too_few(self, size: Size) -> bool:
+        expected = self.demand.expected
+        return any(size.replicas <= n and expected >= RETRY_SHARE * load for n, load in self.too_few)
+
+    def _surplus_is_paid(self, size: Size) -> bool:
+        """Return whether the replicas that a smaller size saves will have cost as much as a change after the bucket.
+
+        They were superfluous in all past buckets since the load was last above its capacity, and the next one counts.
+        """
+        saved = self.present.replicas - size.replicas
+        cost = self._change_cost(size)
+        buckets = min(math.ceil(cost * 60 / (saved * self.demand.bucket_s) - 1e-9) - 1, BUCKETS_KEPT)
+        if buckets <= 0:
+            return True
+        past = self.demand.past[-buckets:]
+        return len(past) == buckets and max(past) <= size.low
+
+    def _late_minutes_of_a_stop(self, size: Size) -> float:
+        """Return how long rows are late if the job stops and goes on with a size; 0 if it continues."""
+        stop_s, load = self.change.stop_s, self.demand.expected
+        if stop_s <= self.allowed_s:
+            return 0.0
+        spare = max(size.low - load, _MIN_SPARE_SHARE * size.low)
+        waiting = self.demand.backlog_rows + load * stop_s
+        return (stop_s - self.allowed_s + max(0.0, waiting - self.allowed_s * size.low) / spare) / 60
+
+    def _can_wait(self) -> bool:
+        """Return whether replicas that are ordered in the next step would serve before rows wait too long."""
+        demand = self.demand
+        served_after_s = self.step_s + self.change.effective_s
+        waiting = demand.backlog_rows + (demand.expected - self.present.mid) * served_after_s
+        return waiting <= WAITING_SHARE * self.allowed_s * demand.expected

@@ -1,0 +1,44 @@
+"""Reason and detail of a decision of the sizing rule."""
+
+from gesscale.model.decision import Reason
+from gesscale.policies.gesscale import details
+from gesscale.policies.gesscale.analysis.sizing import Size, SizingRule, Why
+
+
+def reason_to_stay(rule: SizingRule, why: Why) -> Reason:
+    """Return the reason of a plan without a change."""
+    if why is Why.CAN_WAIT and rule.demand.expected > rule.present.mid:
+        return Reason.CHEAPER_TO_WAIT
+    fewer = _next_smaller(rule)
+    if why is Why.SMALLER_WAS_TOO_FEW or (
+        why is Why.NO_SMALLER and fewer is not None and fewer.low < rule.demand.expected <= fewer.mid
+    ):
+        return Reason.FEWER_WOULD_NOT_SUSTAIN
+    return Reason.WITHIN_TARGET
+
+
+def explain(rule: SizingRule, size: Size, why: Why) -> str:
+    """Return the figures of a choice: the load, the capacity of the present replicas, and that of the others."""
+    present, demand = rule.present, rule.demand
+    parts = [details.load_and_capacity(demand.expected, present.replicas, present.mid)]
+    other = _next_smaller(rule) if size == present else size
+    if other is not None and why in _COMPARES:
+        parts[0] += ", " + details.other_capacity(other.replicas, other.mid, other.low, other.moved)
+    if why in {Why.NEEDED, Why.CAN_WAIT, Why.LARGEST} and present.mid >= demand.expected:
+        parts.append(details.waiting(rule.wait_s(present), rule.allowed_s))
+    if why is Why.CAN_WAIT:
+        parts.append(details.can_wait(rule.allowed_s))
+    if why is Why.SURPLUS_STAYS and other is not None:
+        parts.append(details.surplus_stays(present.replicas - other.replicas))
+    if why is Why.SMALLER_WAS_TOO_FEW and other is not None:
+        loads = [each.rows_per_s for each in rule.too_few if other.replicas <= each.replicas]
+        parts.append(details.was_too_few(other.replicas, min(loads, default=0.0)))
+    return "; ".join(parts)
+
+
+_COMPARES = frozenset(Why) - {Why.CAN_WAIT, Why.LARGEST}
+
+
+def _next_smaller(rule: SizingRule) -> Size | None:
+    """Return the largest size with fewer replicas than now; None if there is none."""
+    return next((size for size in reversed(rule.sizes) if size.replicas < rule.present.replicas), None)
