@@ -9,7 +9,7 @@ from model_summaries import both_laws
 from recorded_steps import T0_S, decided
 
 from gesscale.common.http_server import PageServer
-from gesscale.model.decision import CandidateCost, Decision, OutcomeStatus, Reason, Rejection, Verdict
+from gesscale.model.decision import Candidate, Decision, OutcomeStatus, Reason, Rejection, Verdict
 from gesscale.model.order import Order
 from gesscale.model.workflow import Workflow
 from gesscale.policies.gesscale.details import load_and_capacity
@@ -18,6 +18,7 @@ from gesscale.service.access import HEADERS, Access
 from gesscale.service.api import pages_of, streams_of
 from gesscale.service.assets import page_html
 from gesscale.service.journal import Journal, JournalStep
+from perfmodel import Estimate
 
 EVIL = "<img src=x onerror=alert(1)>\"'&"
 PERIOD_S = 10.0
@@ -59,7 +60,7 @@ def renamed(decision: Decision, name: str) -> Decision:
 
 
 def growing(at_s: float, *, detail: str = DETAIL) -> Decision:
-    """Return a decision that adds mid, as that costs least; far and edge lost."""
+    """Return a decision that adds mid, as two are too few; far and edge lost."""
     decision = decided(
         at_s,
         reason=Reason.OVERLOADED,
@@ -71,9 +72,9 @@ def growing(at_s: float, *, detail: str = DETAIL) -> Decision:
         detail=detail,
     )
     reading = replace(decision.analysis.reading, saturated_share=1.0, busy_share=1.0, backlog_rows=900.0)
-    costs = (
-        CandidateCost(replicas=3, replica_minutes=101, late_minutes=0.3, changes=1.2, total=105),
-        CandidateCost(replicas=2, replica_minutes=103, late_minutes=2.9, changes=1.5, total=134),
+    candidates = (
+        Candidate(replicas=2, mst=Estimate(low=630, mid=640, high=650), wait_s=61.0, late_s=16.0),
+        Candidate(replicas=3, mst=Estimate(low=900, mid=940, high=980)),
     )
     lost = (
         Rejection(node="far", reason=Reason.FARTHER, detail="NDmax 200 ms, MST 700 rows/s; now 640"),
@@ -82,7 +83,7 @@ def growing(at_s: float, *, detail: str = DETAIL) -> Decision:
     return replace(
         decision,
         analysis=replace(decision.analysis, reading=reading, model=both_laws()),
-        plan=replace(decision.plan, costs=costs, rejections=lost, nd_max_ms=50.0),
+        plan=replace(decision.plan, candidates=candidates, rejections=lost, nd_max_ms=50.0),
     )
 
 

@@ -143,11 +143,11 @@ def decided(policy, seen, state, memory):
 
 def check(plan, analysis, limits, present):
     change: Change = plan.change
-    if plan.costs:  # Plan decides by costs; Analyze says how the load of the operator alone compares.
+    if plan.candidates:  # Plan looks ahead; Analyze says how the load of the operator alone compares.
         assert analysis.verdict is not Verdict.UNKNOWN
         size, kept = len(plan.placement), set(present) & set(plan.placement)
         moved = min(len(present), size) - len(kept)
-        assert (size, moved) in {(cost.replicas, cost.moved) for cost in plan.costs}
+        assert (size, moved) in {(each.replicas, each.moved) for each in plan.candidates}
     else:
         assert analysis.verdict in {Verdict.MORE, Verdict.FEWER}
         assert bool(change.add) != bool(change.remove)

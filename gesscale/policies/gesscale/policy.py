@@ -26,7 +26,7 @@ from gesscale.plan.node_ranking import (
 )
 from gesscale.policies.details import no_removal
 from gesscale.policies.gesscale import details
-from gesscale.policies.gesscale.analysis.capacity import predicted_mst, warm_samples
+from gesscale.policies.gesscale.analysis.capacity import predicted_mst, proportional_rows_per_s, warm_samples
 from gesscale.policies.gesscale.analysis.changes import change_times
 from gesscale.policies.gesscale.analysis.demand import waiting_rows
 from gesscale.policies.gesscale.analysis.limits import (
@@ -334,7 +334,8 @@ class GesscalePolicy:
             mst = predicted_mst(
                 options.model, operator, nodes, weights=weights, delays=knowledge.latencies.map, trigger_s=trigger_s
             )
-            low, high = (0.0, math.inf) if mst is None else (min(mst.low, mid), max(mst.high, mid))
+            low, high = (0.0, math.inf) if mst is None else (mst.low, max(mst.high, mid))
+            low = min(mid, max(low, proportional_rows_per_s(reading, nodes, weights)))
             return Size(replicas=len(nodes), mid=mid, low=low, high=high, moved=count_moves(present, nodes))
 
         now = size_of(present, sized.present_rows_per_s)

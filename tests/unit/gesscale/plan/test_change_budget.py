@@ -5,7 +5,7 @@ from dataclasses import replace
 from edge import FakeCluster, control_loop, observe, operator, reading, workflow
 
 from gesscale.errors import ClusterError
-from gesscale.model.decision import Analysis, CandidateCost, Plan, Reason, Verdict
+from gesscale.model.decision import Analysis, Candidate, Plan, Reason, Verdict
 from gesscale.model.observation import MissingReading
 from gesscale.model.order import Order
 from gesscale.plan.change_budget import ChangeBudget, most_urgent_first
@@ -117,16 +117,15 @@ def test_loops_share_a_budget():
     assert other.orders == [("a", ("hub", "near"))]
 
 
-def test_more_comes_before_fewer_and_the_greatest_saving_first():
-    def plan(name, verdict, totals):
-        costs = tuple(
-            CandidateCost(replicas=count, replica_minutes=0, late_minutes=0, changes=0, total=total)
-            for count, total in enumerate(totals, start=1)
+def test_more_comes_before_fewer_and_the_latest_rows_first():
+    def plan(name, verdict, late_s):
+        candidates = tuple(Candidate(replicas=count, late_s=late) for count, late in enumerate(late_s, start=1))
+        made = Plan(
+            operator=name, reason=Reason.OVERLOADED, before=("hub",), placement=("hub", "near"), candidates=candidates
         )
-        made = Plan(operator=name, reason=Reason.OVERLOADED, before=("hub",), placement=("hub", "near"), costs=costs)
         return made, Analysis(operator=name, verdict=verdict, reason=Reason.OVERLOADED)
 
-    # Savings: a 50 - 40 = 10, b 90 - 30 = 60, c 900 - 1; c wants fewer.
+    # Less late by: a 50 - 40 = 10 s, b 90 - 30 = 60 s, c 900 - 1; c wants fewer.
     made = [plan("a", Verdict.MORE, (50, 40)), plan("b", Verdict.MORE, (90, 30)), plan("c", Verdict.FEWER, (900, 1))]
     ranked = most_urgent_first([each for each, _ in made], {analysis.operator: analysis for _, analysis in made})
     assert [each.operator for each in ranked] == ["b", "a", "c"]

@@ -17,7 +17,7 @@ def test_decisions_are_found_by_workflow_operator_and_instant():
     journal.add(step_of({"a": decided(T0_S), "b": growing(T0_S)}))
     journal.add(step_of({"a": decided(T0_S + 10), "b": decided(T0_S + 10)}))
     found = journal.decision("workflow", "b", T0_S)
-    assert json.loads(found)["plan"]["costs"][0]["total"] == 105
+    assert json.loads(found)["plan"]["candidates"][0]["mst"]["mid"] == 640
     assert journal.decision("workflow", "b", T0_S + 1) is None
     assert [json.loads(each)["at_s"] for each in journal.points("workflow", "a")] == [T0_S, T0_S + 10]
     assert len(journal.points("workflow")) == 4

@@ -27,11 +27,15 @@ def test_a_burst_is_met_in_one_step_on_the_nearest_nodes() -> None:
     assert {"hub", "near", "mid", "far"} <= set(plan.placement)
 
 
-def test_superfluous_replicas_are_removed_in_one_step_farthest_first() -> None:
+def test_superfluous_replicas_are_removed_farthest_first_as_far_as_the_low_end_reaches() -> None:
+    # One replica carries 80 rows/s, but none ever ran alone: the low end of its capacity may be below 80.
     analysis, plan = decide(stream(80, ("edge", "far", "hub", "mid", "near")))
     assert analysis.verdict is Verdict.FEWER
     assert plan.reason is Reason.UNDERUSED
-    assert plan.placement == ("hub",)
+    assert plan.placement in {("hub",), ("hub", "near"), ("hub", "mid", "near")}
+    chosen = plan.candidate_of(plan.placement)
+    assert chosen.mst.low >= 80
+    assert all(each.mst.low < 80 for each in plan.candidates if each.replicas < chosen.replicas)
 
 
 def test_decision_has_the_capacity_of_each_number_of_replicas() -> None:
@@ -47,7 +51,7 @@ def test_decision_has_the_capacity_of_each_number_of_replicas() -> None:
     assert figures(plan.detail) == pytest.approx([150, 2, 200, 1, round(one.mst.low), 100], abs=5)
     _, plan = decide(stream(80, ("hub", "near", "mid")))
     assert figures(plan.detail)[:2] == [80, 3]  # what it comes from
-    assert figures(plan.detail)[3] == len(plan.placement) == 1  # and what it goes to
+    assert figures(plan.detail)[3] == len(plan.placement) < 3  # and what it goes to
 
 
 def test_the_mst_is_predicted_with_an_interval_that_shrinks_with_evidence() -> None:
@@ -61,20 +65,20 @@ def test_the_mst_is_predicted_with_an_interval_that_shrinks_with_evidence() -> N
 
 
 def test_higher_late_minute_price_keeps_replicas() -> None:
-    # Two replicas too many, and a change stops the job for two minutes: what that is worth decides.
+    # Two replicas too many at least, and a change stops the job for two minutes: what that is worth decides.
     placement = ("edge", "far", "hub", "mid", "near")
     knowledge = known(orders={"op": (Order(placement=placement, at_s=1.0, downtime_s=130.0),)})
-    seen = stream(280, placement)
+    seen = stream(200, placement)
     kept = [len(decide(seen, knowledge=knowledge, late_minute_price=price)[1].placement) for price in (0.01, 10, 1e6)]
     assert kept == sorted(kept)
     assert kept[0] < kept[-1] == 5
 
 
 def test_fewer_changes_if_they_stop_the_job() -> None:
-    # Two replicas are paid that 280 rows/s do not need; a stop of five minutes makes rows late for more than they cost.
+    # Two replicas are paid that 200 rows/s do not need; a stop of five minutes makes rows late for more than they cost.
     placement = ("edge", "far", "hub", "mid", "near")
     costly = Order(placement=placement, at_s=1.0, downtime_s=300.0, settled_at_s=301.0)
-    seen = stream(280, placement)
+    seen = stream(200, placement)
     assert decide(seen)[1].change is not None
     assert decide(seen, knowledge=known(orders={"op": (costly,)}))[1].change is None
 
