@@ -1,4 +1,4 @@
-"""The policy `gesscale`: minimises the expected cost of replicas, lateness and changes."""
+"""The policy `gesscale`: the fewest replicas that carry the expected load within the objective."""
 
 from gesscale.policies.gesscale.policy import GesscalePolicy
 from gesscale.policies.gesscale.settings import GesscaleSettings
@@ -6,7 +6,7 @@ from gesscale.policies.registry import PolicyInfo
 
 POLICY = PolicyInfo(
     name="gesscale",
-    summary="lowest expected cost: replica-minutes, late minutes and changes in one currency",
+    summary="fewest replicas that carry the expected load and keep rows within the objective",
     source="this project; from the model of Arkian et al., Gesscale, ICCCN 2021",
     build=GesscalePolicy,
     settings=GesscaleSettings,

@@ -44,7 +44,7 @@ from gesscale.policies.gesscale.analysis.limits import (
     work_limit,
 )
 from gesscale.policies.gesscale.analysis.placements import placements
-from gesscale.policies.gesscale.analysis.sizing import Demand, Size, SizingRule, Why
+from gesscale.policies.gesscale.analysis.sizing import LoadAhead, Size, SizingRule, Why
 from gesscale.policies.gesscale.flows import Flow, growth_factor
 from gesscale.policies.gesscale.memo import GesscaleMemo
 from gesscale.policies.gesscale.node_contention import resolve_node_contention
@@ -349,7 +349,7 @@ class GesscalePolicy:
             present=now,
             sizes=tuple(sizes),
             max_replicas=operator.max_replicas,
-            demand=Demand(
+            demand=LoadAhead(
                 expected=ahead.rate * growth,
                 high=high * growth,
                 past=(memo.load.rates(bucket_s) * growth).tolist(),

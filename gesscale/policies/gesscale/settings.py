@@ -24,12 +24,12 @@ class GesscaleSettings(SettingsGroup):
         gt=0,
         le=1e6,
         description="Price of a minute with rows older than `slo`, in replica-minutes: 1 for a report that may be "
-        "late, 100 for an alarm. Default: 10, a dashboard.",
+        "late, 100 for an alarm. Default: 10, a dashboard. Replicas are kept for the quantile p / (1 + p) of the load.",
     )
     change_price: float = Field(
         2.0,
         ge=0,
         le=1e4,
-        description="Price of a change in addition to its downtime, in replica-minutes. Default: 2, so that a gain "
-        "below two replica-minutes changes nothing; 1 saves 1 % of the cost and orders a third more changes.",
+        description="Price of a change in addition to its downtime, in replica-minutes: superfluous replicas stay "
+        "until they have cost as much. Default: 2; 4 orders fewer changes and keeps replicas longer.",
     )

@@ -27,7 +27,7 @@ RETRY_SHARE = 0.95
 _MIN_SPARE_SHARE = 0.05
 
 
-class Demand(NamedTuple):
+class LoadAhead(NamedTuple):
     """Load and backlog of an operator, rows and rows/s."""
 
     #: Mean load of the next bucket: expected, and the quantile that it exceeds as rarely as a replica is worth less
@@ -96,7 +96,7 @@ class SizingRule:
     sizes: Sequence[Size]
     #: Most replicas that are allowed; the sizes may end before.
     max_replicas: int
-    demand: Demand
+    demand: LoadAhead
     change: ChangeTimes
     #: Longest time that a row may wait.
     allowed_s: float
