@@ -349,7 +349,7 @@ class GesscalePolicy:
             present=now,
             sizes=tuple(sizes),
             max_replicas=operator.max_replicas,
-            demand=LoadAhead(
+            load=LoadAhead(
                 expected=ahead.rate * growth,
                 high=high * growth,
                 past=(memo.load.rates(bucket_s) * growth).tolist(),

@@ -7,11 +7,11 @@ from gesscale.policies.gesscale.analysis.sizing import Size, SizingRule, Why
 
 def reason_to_stay(rule: SizingRule, why: Why) -> Reason:
     """Return the reason of a plan without a change."""
-    if why is Why.CAN_WAIT and rule.demand.expected > rule.present.mid:
+    if why is Why.CAN_WAIT and rule.load.expected > rule.present.mid:
         return Reason.CHEAPER_TO_WAIT
     fewer = _next_smaller(rule)
     if why is Why.SMALLER_WAS_TOO_FEW or (
-        why is Why.NO_SMALLER and fewer is not None and fewer.low < rule.demand.expected <= fewer.mid
+        why is Why.NO_SMALLER and fewer is not None and fewer.low < rule.load.expected <= fewer.mid
     ):
         return Reason.FEWER_WOULD_NOT_SUSTAIN
     return Reason.WITHIN_TARGET
@@ -19,12 +19,12 @@ def reason_to_stay(rule: SizingRule, why: Why) -> Reason:
 
 def explain(rule: SizingRule, size: Size, why: Why) -> str:
     """Return the figures of a choice: the load, the capacity of the present replicas, and that of the others."""
-    present, demand = rule.present, rule.demand
-    parts = [details.load_and_capacity(demand.expected, present.replicas, present.mid)]
+    present, load = rule.present, rule.load
+    parts = [details.load_and_capacity(load.expected, present.replicas, present.mid)]
     other = _next_smaller(rule) if size == present else size
     if other is not None and why in _COMPARES:
         parts[0] += ", " + details.other_capacity(other.replicas, other.mid, other.low, other.moved)
-    if why in {Why.NEEDED, Why.CAN_WAIT, Why.LARGEST} and present.mid >= demand.expected:
+    if why in {Why.NEEDED, Why.CAN_WAIT, Why.LARGEST} and present.mid >= load.expected:
         parts.append(details.waiting(rule.wait_s(present), rule.allowed_s))
     if why is Why.CAN_WAIT:
         parts.append(details.can_wait(rule.allowed_s))

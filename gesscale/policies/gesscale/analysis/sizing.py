@@ -25,6 +25,7 @@ STOPS_OF_A_CHANGE = 2.0
 #: A number of replicas that was too few is not tried again until the load is below this share of the load then.
 RETRY_SHARE = 0.95
 _MIN_SPARE_SHARE = 0.05
+_NEAR_CAPACITY_SHARE = 0.85
 
 
 class LoadAhead(NamedTuple):
@@ -96,7 +97,7 @@ class SizingRule:
     sizes: Sequence[Size]
     #: Most replicas that are allowed; the sizes may end before.
     max_replicas: int
-    demand: LoadAhead
+    load: LoadAhead
     change: ChangeTimes
     #: Longest time that a row may wait.
     allowed_s: float
@@ -133,7 +134,7 @@ class SizingRule:
 
     def suffices(self, size: Size) -> bool:
         """Return whether a size carries the expected load and keeps rows within the objective."""
-        return size.mid >= self.demand.expected and self.late_s(size) == 0
+        return size.mid >= self.load.expected and self.late_s(size) == 0
 
     def late_s(self, size: Size) -> float:
         """Return by how much the last row of the next bucket would be late, if the load is high."""
@@ -141,12 +142,12 @@ class SizingRule:
 
     def wait_s(self, size: Size) -> float:
         """Return how long the last row of the next bucket would wait, if the load is high."""
-        demand = self.demand
-        horizon_s = demand.bucket_s + RECOVERY_STOPS * self.change.stop_s
+        load = self.load
+        horizon_s = load.bucket_s + RECOVERY_STOPS * self.change.stop_s
         changing_s = 0.0 if size == self.present else min(self.change.effective_s, horizon_s)
         changing_rows_per_s = 0.0 if self.change.stop_s else min(size.mid, self.present.mid)
         served = changing_rows_per_s * changing_s + size.mid * (horizon_s - changing_s)
-        waiting = max(0.0, demand.backlog_rows + demand.high * horizon_s - served)
+        waiting = max(0.0, load.backlog_rows + load.high * horizon_s - served)
         return waiting / size.mid if size.mid > 0 else math.inf if waiting else 0.0
 
     def _change_cost(self, size: Size) -> float:
@@ -160,18 +161,22 @@ class SizingRule:
         """
         if not self.change.stop_s:
             return True
-        demand = self.demand
-        buckets = self._change_cost(size) * 60 / demand.bucket_s
-        return size.mid >= demand.expected + (demand.high - demand.expected) * math.sqrt(max(1.0, buckets))
+        load = self.load
+        buckets = self._change_cost(size) * 60 / load.bucket_s
+        return size.mid >= load.expected + (load.high - load.expected) * math.sqrt(max(1.0, buckets))
 
     def _suffices_surely(self, size: Size) -> bool:
         """Return whether the low end of a smaller size suffices, for the present backlog too."""
         least = size._replace(mid=size.low)
-        return self.suffices(least) and self.demand.backlog_rows <= self.allowed_s * size.low
+        return self.suffices(least) and self.load.backlog_rows <= self.allowed_s * size.low
 
     def _was_too_few(self, size: Size) -> bool:
-        expected = self.demand.expected
-        return any(size.replicas <= n and expected >= RETRY_SHARE * load for n, load in self.too_few)
+        """Return whether a size was too few for such a load; others were added for a backlog if it was far lower."""
+        expected = self.load.expected
+        return any(
+            size.replicas <= replicas and expected >= RETRY_SHARE * load and load >= _NEAR_CAPACITY_SHARE * size.mid
+            for replicas, load in self.too_few
+        )
 
     def _surplus_is_paid(self, size: Size) -> bool:
         """Return whether the replicas that a smaller size saves will have cost as much as a change after the bucket.
@@ -180,24 +185,24 @@ class SizingRule:
         """
         saved = self.present.replicas - size.replicas
         cost = self._change_cost(size)
-        buckets = min(math.ceil(cost * 60 / (saved * self.demand.bucket_s) - 1e-9) - 1, BUCKETS_KEPT)
+        buckets = min(math.ceil(cost * 60 / (saved * self.load.bucket_s) - 1e-9) - 1, BUCKETS_KEPT)
         if buckets <= 0:
             return True
-        past = self.demand.past[-buckets:]
+        past = self.load.past[-buckets:]
         return len(past) == buckets and max(past) <= size.low
 
     def _late_minutes_of_a_stop(self, size: Size) -> float:
         """Return how long rows are late if the job stops and goes on with a size; 0 if it continues."""
-        stop_s, load = self.change.stop_s, self.demand.expected
+        stop_s, load = self.change.stop_s, self.load.expected
         if stop_s <= self.allowed_s:
             return 0.0
         spare = max(size.low - load, _MIN_SPARE_SHARE * size.low)
-        waiting = self.demand.backlog_rows + load * stop_s
+        waiting = self.load.backlog_rows + load * stop_s
         return (stop_s - self.allowed_s + max(0.0, waiting - self.allowed_s * size.low) / spare) / 60
 
     def _can_wait(self) -> bool:
         """Return whether replicas that are ordered in the next step would serve before rows wait too long."""
-        demand = self.demand
+        load = self.load
         served_after_s = self.step_s + self.change.effective_s
-        waiting = demand.backlog_rows + (demand.expected - self.present.mid) * served_after_s
-        return waiting <= WAITING_SHARE * self.allowed_s * demand.expected
+        waiting = load.backlog_rows + (load.expected - self.present.mid) * served_after_s
+        return waiting <= WAITING_SHARE * self.allowed_s * load.expected
