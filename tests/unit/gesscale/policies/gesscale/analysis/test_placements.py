@@ -7,6 +7,7 @@ import pytest
 from edge import delays, operator
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from site_maps import site_maps
 from thoroughness import examples
 from true_law import TRUE, true_eq1, true_model
 
@@ -176,19 +177,8 @@ _EQ1 = st.builds(
 )
 
 
-@st.composite
-def _maps(draw: st.DrawFn) -> LatencyMap:
-    """Return nodes at up to three sites, 10 to 300 ms apart, without some of the delays between them."""
-    site = draw(st.lists(st.integers(0, 2), min_size=1, max_size=7))
-    rtt_ms = np.zeros((len(site), len(site)))
-    for one, other in zip(*np.triu_indices(len(site), 1), strict=True):
-        near = site[one] == site[other]
-        rtt_ms[one, other] = draw(st.floats(1, 10) if near else st.just(np.nan) | st.floats(10, 300))
-    return LatencyMap(names=tuple(f"n{index}" for index in range(len(site))), rtt_ms=rtt_ms + rtt_ms.T)
-
-
 @settings(max_examples=examples(400))
-@given(data=st.data(), delays=_maps(), law=_BATCH_TIMES | _EQ1)
+@given(data=st.data(), delays=site_maps(gaps=True), law=_BATCH_TIMES | _EQ1)
 def test_each_choice_of_more_replicas_raises_the_predicted_capacity(
     data: st.DataObject, delays: LatencyMap, law: CapacityModel
 ) -> None:
