@@ -53,8 +53,8 @@ def test_an_overload_that_far_replicas_make_worse_is_left_to_the_near_one(world:
     assert last.placement == ("n0",)
     named = [each for each in last.rejections if each.reason is Reason.DELAY_EATS_GAIN]
     assert {each.node for each in named} == {f"n{index}" for index in range(1, WORLDS[world][2])}
-    # Load, one replica and its capacity twice, delay, and the capacity with another replica.
-    load, *_, one, delay_ms, two = figures(last.detail)
+    load, replicas, one, delay_ms, more, two = figures(last.detail)
+    assert (replicas, more) == (1, 2)
     assert load == pytest.approx(rows_per_s, rel=0.02)
     assert one == pytest.approx(1483, rel=0.03)
     assert delay_ms == rtt_ms

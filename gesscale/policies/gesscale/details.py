@@ -78,17 +78,15 @@ def was_too_few(replicas: int, load_rows_per_s: float) -> str:
     return f"{replicas} {'was' if replicas == 1 else 'were'} too few for {load_rows_per_s:,.0f} within the last hour"
 
 
-def one_more(replicas: int, rows_per_s: float, node: str, delay_ms: float, more_rows_per_s: float) -> str:
-    """Return the capacity of the replicas, and that with one more on a node.
+def one_more(node: str, delay_ms: float, replicas: int, rows_per_s: float) -> str:
+    """Return the capacity with one more replica on a node.
 
     Examples
     --------
-    >>> one_more(1, 1525, "edge2", 150, 1010)
-    '1 replica carries 1,525; with edge2, 150 ms away, it would be 1,010'
+    >>> one_more("edge2", 150, 2, 1010)
+    'with edge2, 150 ms away, 2 would carry 1,010'
     """
-    verb = "carries" if replicas == 1 else "carry"
-    added = f"with {node}, {delay_ms:.0f} ms away, it would be {more_rows_per_s:,.0f}"
-    return f"{format_replicas(replicas)} {verb} {rows_per_s:,.0f}; {added}"
+    return f"with {node}, {delay_ms:.0f} ms away, {replicas} would carry {rows_per_s:,.0f}"
 
 
 def too_far(delay_ms: float, more_rows_per_s: float, rows_per_s: float) -> str:

@@ -97,7 +97,8 @@ def limit_reason(
     if replicas >= operator.max_replicas:
         return Reason.AT_MAX_REPLICAS, at_maximum(operator.max_replicas)
     if end is not None:
-        text = details.one_more(end.replicas, end.rows_per_s, *end.nearest[:3])
+        one = end.nearest
+        text = details.one_more(one.node, one.delay_ms, end.replicas + 1, one.rows_per_s)
         return Reason.DELAY_EATS_GAIN if end.by_delay else Reason.AT_MAX_REPLICAS, text
     return Reason.NO_CANDIDATE_NODE, NO_OTHER_NODE
 
