@@ -117,7 +117,8 @@ class SizingRule:
         if not self.suffices(present):
             if target.mid <= present.mid:
                 return SizeChoice(present, Why.LARGEST)
-            return SizeChoice(present, Why.CAN_WAIT) if self._can_wait() else SizeChoice(target, Why.NEEDED)
+            waits = target.replicas >= present.replicas and self._can_wait()
+            return SizeChoice(present, Why.CAN_WAIT) if waits else SizeChoice(target, Why.NEEDED)
         why = Why.NO_SMALLER
         for size in sizes:
             if size.replicas >= present.replicas:
