@@ -40,8 +40,10 @@ class BatchSample(NamedTuple):
     def usable(self) -> bool:
         """False if a figure is not finite or out of its range."""
         return (
-            all(SMALLEST <= each <= LARGEST for each in (self.rows, self.seconds, self.weight, self.even_weight))
-            and all(0 <= each <= LARGEST for each in (self.driver_ms, self.pair_ms))
+            min(self[:4]) >= SMALLEST
+            and all(each <= LARGEST for each in self)
+            and self.driver_ms >= 0
+            and self.pair_ms >= 0
             and math.isfinite(self.at_s)
         )
 

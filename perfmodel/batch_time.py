@@ -152,10 +152,8 @@ class FittedBatchTime:
         """
         fixed_s, row_s, even_row_s, shared_row_s, driver_trips, pair_trips = self.theta
         both_s = row_s + even_row_s
-        transform = np.delete(np.eye(TERMS), 2, axis=0)
-        transform[1, 2] = 1.0
-        transform = np.vstack([transform, np.array([0, -1, 1, 0, 0, 0]) / (2 * both_s)])
-        transform *= self.unit
+        transform = _REPORTED_OF * self.unit
+        transform[-1] /= 2 * both_s
         prior = np.diag(_PRIOR_DOUBT**2)
         now, first = (np.sqrt(np.diag(transform @ spread @ transform.T)) for spread in (self.covariance, prior))
         values = np.array([fixed_s, both_s, shared_row_s, driver_trips, pair_trips, even_row_s / both_s])
@@ -203,6 +201,18 @@ _REPORTED = (
     ("driver_trips", "1"),
     ("pair_trips", "1"),
     ("even_share", "1"),
+)
+#: They as sums of the parameters; the last one is relative to twice the time of a row.
+_REPORTED_OF = np.array(
+    [
+        [1, 0, 0, 0, 0, 0],
+        [0, 1, 1, 0, 0, 0],
+        [0, 0, 0, 1, 0, 0],
+        [0, 0, 0, 0, 1, 0],
+        [0, 0, 0, 0, 0, 1],
+        [0, -1, 1, 0, 0, 0],
+    ],
+    dtype=float,
 )
 _MOST = np.array([np.inf, np.inf, np.inf, np.inf, np.inf, 1.0])
 

@@ -25,11 +25,9 @@ MAX_AGE_S, HALF_LIFE_S = 7 * 86400.0, 86400.0
 SAME_CAPACITY_LOG = 0.05
 SAME_DELAY_MS, SAME_DELAY_SHARE = 10.0, 0.05
 
-#: Readings that differ from earlier ones of the same conditions by more than this share, this number in a row and on
-#: one side, are a change of the operator, such as new code or a throttled node.
+#: Readings that differ by more than this share from the median of as many before them under the same conditions, this
+#: number in a row and on one side, are a change of the operator, such as new code or a throttled node.
 CHANGED_SHARE, CHANGED_IN_A_ROW = 0.2, 3
-#: Number of earlier readings to compare them with, at most.
-_COMPARED = 5
 #: Number of distinct conditions that are fitted, the newest.
 MAX_CONDITIONS = 16
 #: Share of its weight that a reading of any age keeps.
@@ -189,14 +187,13 @@ def _groups(readings: Sequence[Reading]) -> list[list[Reading]]:
 
 def _changed_at_s(group: Sequence[Reading]) -> float:
     """Return the time of the first reading after the newest change; minus infinity without a change."""
+    if len(group) < 2 * CHANGED_IN_A_ROW:
+        return -math.inf
     rates = np.array([reading.rows_per_s for reading in group])
-    for first in range(len(rates) - 2 * CHANGED_IN_A_ROW + 1):
-        newer = rates[first : first + CHANGED_IN_A_ROW]
-        older = rates[first + CHANGED_IN_A_ROW :][:_COMPARED]
-        apart = newer / np.median(older) - 1
-        if apart.min() > CHANGED_SHARE or apart.max() < -CHANGED_SHARE:
-            return group[first + CHANGED_IN_A_ROW - 1].at_s
-    return -math.inf
+    runs = np.lib.stride_tricks.sliding_window_view(rates, 2 * CHANGED_IN_A_ROW)  # the newest first
+    apart = runs[:, :CHANGED_IN_A_ROW] / np.median(runs[:, CHANGED_IN_A_ROW:], axis=1, keepdims=True) - 1
+    changed = np.flatnonzero((apart.min(axis=1) > CHANGED_SHARE) | (apart.max(axis=1) < -CHANGED_SHARE))
+    return group[int(changed[0]) + CHANGED_IN_A_ROW - 1].at_s if len(changed) else -math.inf
 
 
 def _condition(group: Sequence[Reading], newest_s: float, half_life_s: float | None) -> ReadingGroup:

@@ -20,12 +20,11 @@ _MIN_BATCHES = 3
 def warm_samples(
     batches: Sequence[Batch], since_s: float, driver_node: str, weights: Mapping[str, float], delays: LatencyMap | None
 ) -> Iterator[BatchSample]:
-    """Yield the warm batches that ended after an instant as samples, if the latency map has their delays."""
+    """Yield the warm batches that ended after an instant as samples; without a delay in the map one is not usable."""
     for batch, is_warm in zip(batches, mark_warm(batches), strict=True):
         if is_warm and batch.ended_at_s > since_s and batch.nodes:
             conditions = (*_weights(batch.nodes, weights), *max_trips_ms(batch.nodes, driver_node, delays))
-            if not np.isnan(conditions).any():
-                yield BatchSample(batch.rows, batch.seconds, *conditions, batch.ended_at_s)
+            yield BatchSample(batch.rows, batch.seconds, *conditions, batch.ended_at_s)
 
 
 def predicted_mst(
