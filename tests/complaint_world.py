@@ -13,16 +13,16 @@ from faulty_ports import (
     FaultyMetrics,
     LyingReports,
 )
-from spark_scenes import QUIET, Notes, equal_delays, one_operator, physics_of
+from spark_scenes import QUIET, Notes, equal_delays, one_operator
 
 from gesscale.loop import ControlLoop
 from gesscale.model.decision import Decision, Reason
+from gesscale.model.undone_changes import undone_changes
 from gesscale.options import PolicyOptions
 from gesscale.policies import policy_named
+from testbed.arena.worlds.scenes import Physics, plant_of
 from testbed.simulator.scene import Scene
 from testbed.simulator.simulation import assemble
-from testbed.simulator.spark.constants import SparkPhysics
-from testbed.simulator.spark.plant import SparkPlant
 from testbed.workloads.workload import Workload
 
 
@@ -34,18 +34,19 @@ def run(
     scene: Scene,
     policy: str = "gesscale",
     *,
-    physics: SparkPhysics = QUIET,
+    physics: Physics = QUIET,
     faults: Faults | None = None,
     seed: int = 1,
+    rules: PolicyOptions | None = None,
     wired: Callable[[ControlLoop], ControlLoop] = lambda loop: loop,
 ) -> Notes:
     """Run a policy through a scene while faults strike; `wired` may exchange further parts of the loop."""
     faults, notes = faults or Faults(), Notes()
-    plant = SparkPlant(scene, physics_of(scene, physics), seed=seed)
+    plant = plant_of(scene, dict.fromkeys(scene.workflow.operators, physics), seed=seed)
     loop, clock = assemble(
         scene,
         plant,
-        policy_named(policy, scene.workflow, PolicyOptions()),
+        policy_named(policy, scene.workflow, rules or PolicyOptions()),
         notes,
         seed=seed,
         reports=LyingReports(plant, faults),
@@ -58,6 +59,12 @@ def run(
     )
     wired(loop).run(clock, scene.period_s, notes.on_decisions, min_period_s=scene.min_period_s)
     return notes
+
+
+def undone_after(decisions: Sequence[Decision], from_s: float) -> int:
+    """Return how many changes from an instant on were undone within ten minutes."""
+    resizes = [(each.at_s, len(each.plan.placement) - len(each.plan.before)) for each in decisions if each.acted]
+    return sum(at_s >= from_s for at_s in undone_changes(resizes))
 
 
 def changes(notes: Notes, from_s: float = 0.0, until_s: float = float("inf")) -> list[Decision]:

@@ -177,8 +177,8 @@ class LyingReports:
 
     def efforts(self, operator: str, batches: Sequence[Batch]) -> Efforts:
         """Return what the plant returns; nothing where its newest batches were lies, as it forgets old ones."""
-        newest = self._inner.batches(operator)[-1:]
-        told = bool(newest) and bool(batches) and newest[0].batch_id == batches[-1].batch_id
+        known = self._inner.batches(operator)
+        told = bool(known) and bool(batches) and known[-1].batch_id == batches[-1].batch_id
         return self._inner.efforts(operator, batches) if told else dict
 
     def last_progress_at_s(self, operator: str, by_s: float) -> float | None:

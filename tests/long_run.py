@@ -1,4 +1,4 @@
-"""The live loop over a simulated cluster with injected faults; benchmarks/long_run.py runs a day of it."""
+"""The live loop over a simulated cluster with injected faults; benchmarks/day_of_faults.py runs a day of it."""
 
 import math
 from collections import Counter

@@ -3,40 +3,70 @@
 from dataclasses import replace
 
 import pytest
-from complaint_world import changes, lasting, run, under
+from complaint_world import changes, lasting, run, under, undone_after
 from faulty_ports import Fault
 from figures import figures
 from spark_scenes import QUIET, drawn_delays
 from staircase import climb
 
-from gesscale.model.decision import Reason
+from gesscale.model.decision import Decision, Reason
+from testbed.arena.case import Case
+from testbed.arena.experiments.experiment import read_experiment
+from testbed.arena.runner import run_case
+from testbed.simulator.flink.physics import FlinkPhysics
+
+#: An hour at rest begins 20 minutes after the start; the load lasts as long.
+RESTS_FROM_S, RESTS_UNTIL_S = 1200.0, 4800.0
+
+# Rows wait after each change: on Spark the first batch of a new replica takes 20 to 30 s longer, on Flink the job stops
+# for 30 s. The speeds vary by 5 %.
+COSTLY = {
+    "spark": replace(QUIET, batch_noise=0.05, task_noise=0.05, cold_min_s=20.0, cold_max_s=30.0),
+    "flink": FlinkPhysics(service_s=1 / 488, row_bytes=100.0, noise=0.05, restart_s=30.0, restart_spread=0.1),
+}
 
 
-def test_a_steady_load_comes_to_rest_although_each_change_costs() -> None:
+@pytest.mark.parametrize("replicas", [0.4, 1.05, 1.6, 2.5, 3.05, 3.95, 4.6])
+@pytest.mark.parametrize("engine", COSTLY)
+def test_a_steady_load_comes_to_rest_although_each_change_costs(engine: str, replicas: float) -> None:
     """numaflow#1529: autoscaling "unable to stabilize", each added pod rebalances, "a spiraling downfall effect"."""
-    # 800 rows/s need two of 488. The first batch of a new replica takes 20 to 30 s longer, so rows wait after a change.
-    costly = replace(QUIET, batch_noise=0.05, task_noise=0.05, cold_min_s=20.0, cold_max_s=30.0)
-    (only,) = changes(run(under([800] * 20), physics=costly))
-    assert (only.at_s, len(only.plan.placement)) == (60, 2)
+    # One replica does 488 rows/s, on either engine.
+    notes = run(under([488 * replicas] * round(RESTS_UNTIL_S / 60)), physics=COSTLY[engine])
+    assert len(changes(notes, RESTS_FROM_S, RESTS_UNTIL_S)) <= 1
+    assert undone_after(notes.decisions, RESTS_FROM_S) == 0
 
 
-def test_replicas_on_equal_nodes_stay_where_they_are() -> None:
+@pytest.mark.parametrize("share", [0.15, 0.55, 0.7, 0.8, 0.9])
+@pytest.mark.parametrize("engine", COSTLY)
+def test_a_steady_load_comes_to_rest_with_the_noise_of_recorded_runs(engine: str, share: float) -> None:
+    """The same with the arena's constants, at shares of what eight replicas do."""
+    decisions: list[Decision] = []
+    league = read_experiment("league").changed({"variants": {}, "length": RESTS_UNTIL_S})
+    case = Case(workload="constant", seed=100, policy="gesscale")
+    run_case(league.changed({"engine": engine, "peak_share": share}), case, on_decisions=decisions.extend)
+    at_rest = [each for each in decisions if each.acted and RESTS_FROM_S <= each.at_s < RESTS_UNTIL_S]
+    assert len(at_rest) <= 1
+    assert undone_after(decisions, RESTS_FROM_S) == 0
+
+
+@pytest.mark.parametrize("rows_per_s", [550, 650, 750, 900])
+def test_replicas_on_equal_nodes_stay_where_they_are(rows_per_s: int) -> None:
     """karpenter#2388: a node was replaced by the exact same kind, pods were evicted 6,000 times a day."""
-    assert changes(run(under([900] * 20, initial={"op": ("n2", "n4")}))) == []
+    assert changes(run(under([rows_per_s] * 80, initial={"op": ("n2", "n4")}))) == []
 
 
 def test_a_move_to_better_nodes_comes_once() -> None:
     """karpenter#2388: "should reach a stable state" while nothing else changes."""
     # Two replicas do 926 rows/s there, and more on nearer nodes.
-    scene = under([950] * 20, delays=drawn_delays(6, 3, 300.0), initial={"op": ("n3", "n5")})
+    scene = under([950] * 80, delays=drawn_delays(6, 3, 300.0), initial={"op": ("n3", "n5")})
     (move,) = changes(run(scene))
     assert move.plan.reason is Reason.BETTER_NODES
 
 
-@pytest.mark.parametrize("rest", [20, 0])
+@pytest.mark.parametrize("rest", [300, 150, 20, 0])
 def test_a_small_load_keeps_its_last_replica(rest: int) -> None:
     """ray#2317: idle nodes were killed and started again in turns."""
-    (only,) = changes(run(under([900] * 8 + [rest] * 20, initial={"op": ("n0", "n1")})))
+    (only,) = changes(run(under([900] * 8 + [rest] * 80, initial={"op": ("n0", "n1")})))
     assert (only.plan.reason, len(only.plan.placement)) == (Reason.UNDERUSED, 1)
 
 

@@ -26,11 +26,11 @@ WORLDS = {
     "flink": ("spikes", {"engine": "flink", "faults.failures": FAILURES, "metrics.delay": "30s"}),
 }
 DIGESTS = {
-    "faults/gesscale": "43515d2874cc662b",
+    "faults/gesscale": "3cd2c0d8812dad66",
     "faults/rules": "2e0462cbfd024108",
-    "two/gesscale-2021": "f6578dc7eb10e091",
+    "two/gesscale-2021": "3333c636b9878a6e",
     "two/ds2": "be3c7740bb5d7ef6",
-    "flink/gesscale": "ae71bfe60963036d",
+    "flink/gesscale": "bdf2a3b5eadf1c51",
     "flink/rules": "0da5a15c9e59b987",
 }
 

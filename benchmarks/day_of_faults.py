@@ -1,7 +1,7 @@
 """Runs the live loop for a day over a simulated cluster with faults, and for the same day without any.
 
-Run ``PYTHONPATH=tests:. python benchmarks/long_run.py [--hours 24] [--seed 1] [--policy gesscale]``. Three operators
-on eight nodes, all defaults of the settings, a change budget of one operator, knowledge in a SQLite file. Faults occur
+Run ``PYTHONPATH=tests:. python benchmarks/day_of_faults.py [--hours 24] [--seed 1] [--policy gesscale]``. Three
+operators on eight nodes, all defaults of the settings, a change budget of one operator, knowledge in a SQLite file. Faults occur
 one after the other, about every ten minutes, for one to fifteen minutes, each kind in turn: metrics missing, wrong,
 hanging; a stale map; an unreadable cluster, rejected orders; a clock an hour ahead or behind; a restart of the process
 from its knowledge file.
