@@ -1,10 +1,10 @@
 """Runs the live loop for a day over a simulated cluster with faults, and for the same day without any.
 
 Run ``PYTHONPATH=tests:. python benchmarks/day_of_faults.py [--hours 24] [--seed 1] [--policy gesscale]``. Three
-operators on eight nodes, all defaults of the settings, a change budget of one operator, knowledge in a SQLite file. Faults occur
-one after the other, about every ten minutes, for one to fifteen minutes, each kind in turn: metrics missing, wrong,
-hanging; a stale map; an unreadable cluster, rejected orders; a clock an hour ahead or behind; a restart of the process
-from its knowledge file.
+operators on eight nodes, all defaults of the settings, a change budget of one operator, knowledge in a SQLite file.
+Faults occur one after the other, about every ten minutes, for one to fifteen minutes, each kind in turn: metrics
+missing, wrong, hanging; a stale map; an unreadable cluster, rejected orders; a clock an hour ahead or behind; a restart
+of the process from its knowledge file.
 
 It prints JSON: the reports of both runs (see `LongRunReport`), the resident memory of this process after each hour with
 faults, the size of the knowledge file, and the number of additional changes due to faults. Exit status 1 if a step had
