@@ -17,7 +17,8 @@ SMALLEST, LARGEST = 1e-6, 1e12
 FADE = 0.997
 #: Number of placements that are kept, the newest.
 MAX_PLACEMENTS = 16
-#: Share of the evidence that remains if the newest batches contradict it; batches before and in a step that tell.
+#: Share of the evidence that remains if the newest batches contradict it, and the batches that this takes, before
+#: the step and in it.
 AFTER_CHANGE, TOLD_BEFORE, TOLD_NOW = 0.5, 10.0, 3
 
 

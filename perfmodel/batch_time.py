@@ -6,7 +6,7 @@ not. D is the longest round trip to the driver and P the longest between two rep
 D, one that shuffles also on P. The fit finds both from the evidence.
 
 The fit is a ridge regression without negative parameters. Without the sums of a placement it predicts it as if it were
-new, which tells how good the law is.
+new; these errors show how good the law is.
 """
 
 import math
@@ -80,7 +80,7 @@ class FittedBatchTime:
         return np.maximum(np.maximum(points.trigger_s, 2 * overhead_s), SMALLEST)
 
     def predict(self, points: Points) -> Estimates:
-        """Predict the MST with a 90 % interval: uncertainty of the fit, and what the law misses on other placements."""
+        """Predict the MST with a 90 % interval: uncertainty of the fit, and error of the law on others."""
         mid = self.middle(points)
         overhead_s, each_s = self._times(points)
         capped = ~np.isnan(points.cap_rows)

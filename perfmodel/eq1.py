@@ -1,6 +1,6 @@
 """Eq. 1 of the paper, MST = alpha n^beta - gamma NDmax, fitted to saturation readings by bounded robust least squares.
 
-The fit is staged by what the readings identify. Any reading identifies alpha. gamma needs readings with different
+The fit is staged by identifiability. Any reading identifies alpha. gamma needs readings with different
 NDmax, and beta a capacity that differs by more than NDmax explains: two readings of different NDmax give alpha and
 gamma, as in the paper. The others keep their defaults, beta = 1 and gamma = 0.
 """

@@ -1,4 +1,4 @@
-"""Conditions of placements, as vectors: what both laws predict for."""
+"""Conditions of placements as vectors, the input of both laws, and predictions for them."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

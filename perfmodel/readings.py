@@ -115,7 +115,7 @@ class ReadingGroup(NamedTuple):
 
 
 class Distinct(NamedTuple):
-    """Distinct conditions, and what was left out of them."""
+    """Distinct conditions, and warnings of readings that were left out."""
 
     conditions: tuple[ReadingGroup, ...]
     #: Number of readings used.

@@ -1,4 +1,4 @@
-"""Summaries of models for tests of what shows them."""
+"""Summaries of models, for tests of reports."""
 
 from dataclasses import replace
 

@@ -1,11 +1,7 @@
 """Draws the pictures of ``docs/explanation/models.md`` from data that is here: ``python docs/pictures/models.py``."""
 
 import csv
-import json
 import math
-import subprocess
-import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 import matplotlib as mpl
@@ -21,8 +17,6 @@ FOLDER = Path(__file__).parent
 COLOURS = ("#0b6e8a", "#d1662a", "#6b8f2a")
 DISTORTED_CPU = 0.9
 """Share of the host's cores from which its readings are distorted; see tests/data/README.md."""
-STEP = 11
-"""Of the recorded day: 115 s after it began."""
 
 
 def readings(**wanted: float) -> list[Reading]:
@@ -107,44 +101,6 @@ def draw_batch_time() -> Figure:
     return figure
 
 
-def draw_costs() -> Figure:
-    """Draw what `gesscale` would have compared in one step of a recorded day."""
-    command = (
-        *(sys.executable, "-m", "gesscale", "replay", "tests/data/records/day_of_gesscale"),
-        *("--policy", "gesscale", "--set", "analyze.gesscale.slo=12s", "--output", "json"),
-    )
-    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    decision = json.loads(result.stdout)["steps"][STEP]["decision"]
-    costs = decision["plan"]["costs"]
-    figure = Figure(figsize=(7.5, 3.4), layout="constrained")
-    plot = figure.subplots()
-    below = np.zeros(len(costs))
-    names = [str(each["replicas"]) for each in costs]
-    for colour, label, part in zip(
-        COLOURS,
-        ("replica-minutes", "late minutes, at 10 each", "changes, at 2 each"),
-        (_part(costs, "replica_minutes", 1), _part(costs, "late_minutes", 10), _part(costs, "changes", 2)),
-        strict=True,
-    ):
-        plot.bar(names, part, bottom=below, color=colour, label=label, width=0.6)
-        below += part
-    for name, total in zip(names, below, strict=True):
-        plot.annotate(f"{total:.0f}", (name, total), ha="center", va="bottom")
-    load = decision["analysis"]["reading"]["input_rows_per_s"]
-    present = len(decision["plan"]["before"])
-    least = names[int(np.argmin(below))]
-    title = f"{load:.0f} rows/s arrive, {present} replicas run: {least} cost least"
-    axes(title, "replicas until the next step", "expected cost, replica-minutes", plot).legend(
-        loc="upper center", ncols=3
-    )
-    plot.set_ylim(0, 1.25 * below.max())
-    return figure
-
-
-def _part(costs: Iterable[dict[str, float]], name: str, price: float) -> np.ndarray:
-    return np.array([price * each[name] for each in costs])
-
-
 def _predicted(
     model: FittedEq1 | FittedBatchTime, n: float, nd_max_ms: float, cap_rows: float | None = None
 ) -> Estimate:
@@ -160,5 +116,5 @@ def _band(at: Axes, x: np.ndarray, colour: str, label: str, predicted: list) -> 
 
 if __name__ == "__main__":
     mpl.rcParams["font.size"] = 9
-    for file, draw in (("eq1", draw_eq1), ("batch_time", draw_batch_time), ("costs", draw_costs)):
+    for file, draw in (("eq1", draw_eq1), ("batch_time", draw_batch_time)):
         draw().savefig(FOLDER / f"model_{file}.png", dpi=120, metadata={"Software": None})

@@ -1,4 +1,4 @@
-"""What holds for any operator that obeys one of the laws, and for any evidence."""
+"""Properties of the laws for any operator that obeys one of them, and for any evidence."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The law of batch times: what batches identify, what bad batches do, and the error for held-out placements."""
+"""The law of batch times: identification, bad batches, and the error for held-out placements."""
 
 import math
 
@@ -75,7 +75,7 @@ def test_no_evidence_is_no_law_and_one_batch_is_one():
 def test_what_batches_do_not_identify_is_a_prior():
     found = named(fit_batch_time(evidence(batches(1))))
     assert found["row_s"].identified
-    # A lone replica tells nothing of distance, nor whether a batch waits for the slowest of several.
+    # A lone replica identifies no price of distance, nor whether a batch waits for the slowest of several.
     assert not any(found[name].identified for name in ("driver_trips", "pair_trips", "even_share"))
     assert found["even_share"].value == pytest.approx(0.5)
     assert found["driver_trips"].value == pytest.approx(4.5, abs=0.1)

@@ -1,4 +1,4 @@
-"""Eq. 1: which parameters the readings identify, what it predicts, and readings that contradict each other."""
+"""Eq. 1: identification, predictions, and readings that contradict each other."""
 
 import math
 
