@@ -10,6 +10,7 @@ import numpy as np
 from gesscale.errors import ClusterError
 from gesscale.model.decision import MapStatus, Outcome
 from gesscale.model.observation import Batch, MissingReading, WorkflowObservation
+from gesscale.model.offered import OfferedPoint
 from gesscale.ports import Clock, Cluster, ClusterState, Latencies, LatencySource, MetricSource
 from testbed.simulator.plant import Efforts, Reports
 
@@ -113,6 +114,7 @@ def _by_clock(seen: WorkflowObservation, ahead_s: float) -> WorkflowObservation:
             at_s=reading.at_s + ahead_s,
             batches=moved(reading.batches),
             warm_batches=moved(reading.warm_batches),
+            offered_points=tuple(OfferedPoint(each.at_s + ahead_s, each.rows) for each in reading.offered_points),
         )
         for name, reading in seen.readings.items()
     }
