@@ -1,0 +1,152 @@
+"""The sizing rule: replicas of 100 rows/s, and rows that may wait 45 s."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gesscale.policies.gesscale.analysis.changes import ChangeTimes
+from gesscale.policies.gesscale.analysis.sizing import LoadAhead, Size, SizingRule, TooFew, Why
+
+SIZES = tuple(Size(n, 100.0 * n, 95.0 * n) for n in range(1, 9))
+
+
+def rule(
+    present: int, load: float, *, high: float | None = None, past: float | None = None, **given: Any
+) -> SizingRule:
+    """Return the rule for replicas under a load that was the same for an hour."""
+    return SizingRule(
+        present=SIZES[present - 1],
+        sizes=given.pop("sizes", SIZES),
+        max_replicas=given.pop("max_replicas", 8),
+        load=LoadAhead(
+            expected=load,
+            high=load if high is None else high,
+            past=[load if past is None else past] * 60,
+            backlog_rows=given.pop("backlog", 0.0),
+            bucket_s=60.0,
+        ),
+        change=given.pop("change", ChangeTimes(start_s=10.0)),
+        allowed_s=45.0,
+        step_s=20.0,
+        change_price=given.pop("change_price", 2.0),
+        late_minute_price=10.0,
+        **given,
+    )
+
+
+def chosen(one: SizingRule) -> tuple[int, Why]:
+    choice = one.choose()
+    return choice.size.replicas, choice.why
+
+
+@pytest.mark.parametrize(
+    ("load", "present", "replicas", "why"),
+    [
+        (250, 3, 3, Why.NO_SMALLER),  # two carry 190 to 200
+        (185, 3, 2, Why.SURPLUS),
+        (195, 3, 3, Why.NO_SMALLER),  # below the middle of two, above their low end
+        (100, 8, 2, Why.SURPLUS),  # one carries 95 to 100
+        (900, 8, 8, Why.LARGEST),
+    ],
+)
+def test_the_fewest_that_carry_the_load_stay(load: float, present: int, replicas: int, why: Why) -> None:
+    assert chosen(rule(present, load)) == (replicas, why)
+
+
+@pytest.mark.parametrize(("backlog", "why"), [(0, Why.CAN_WAIT), (2400, Why.CAN_WAIT), (2600, Why.NEEDED)])
+def test_an_addition_waits_while_rows_stay_within_the_objective(backlog: float, why: Why) -> None:
+    # 120 rows/s on one: in 30 s, a step and a start, 600 more wait; 0.7 x 45 s x 120 = 3,780 may. (In a bucket 1,200.)
+    backlog += 750
+    assert chosen(rule(1, 120, backlog=backlog))[1] is why
+
+
+def test_a_jump_is_answered_with_all_replicas_that_it_needs() -> None:
+    # 350 rows/s on one, 4,000 wait. Four begin after 10 s, in which 2,500 more wait; in the other 50 s they process
+    # 2,500 more than come: 4,000, which wait 10 s.
+    assert chosen(rule(1, 350, backlog=20_000)) == (5, Why.NEEDED)
+    one = rule(1, 350, backlog=4000)
+    assert one.wait_s(SIZES[3]) == pytest.approx(10.0)
+    assert chosen(rule(1, 350, backlog=9000)) == (4, Why.NEEDED)
+
+
+def test_a_higher_load_is_expected_to_end_within_the_objective() -> None:
+    # Two carry 190. At 290, 6,000 rows more than two process would wait after the bucket, 30 s of their work.
+    assert rule(2, 190, high=290).wait_s(SIZES[1]) == pytest.approx(27.0)
+    assert chosen(rule(2, 190, high=290))[1] is Why.NO_SMALLER
+    assert chosen(rule(2, 190, high=400, backlog=7000))[1] is Why.NEEDED
+
+
+@pytest.mark.parametrize(("price", "buckets"), [(0.0, 0), (1.0, 0), (2.0, 1), (4.0, 3), (10.0, 9)])
+def test_a_surplus_stays_until_it_has_cost_as_much_as_a_change(price: float, buckets: int) -> None:
+    # One replica for a minute costs 1; the next bucket counts. Before, two were needed.
+    for calm, why in ((buckets, Why.SURPLUS), (buckets - 1, Why.SURPLUS_STAYS)):
+        if calm < 0:
+            continue
+        one = rule(2, 80, change_price=price)
+        past = [150.0] * 60 + [80.0] * calm
+        assert chosen(replace(one, load=one.load._replace(past=past)))[1] is why
+
+
+def test_a_large_surplus_goes_at_once() -> None:
+    # Seven replicas for a minute cost more than a change; before, eight were needed.
+    assert chosen(rule(8, 80, past=800)) == (1, Why.SURPLUS)
+
+
+def test_what_was_too_few_is_not_tried_again_for_such_a_load() -> None:
+    few = (TooFew(2, 180.0),)
+    assert chosen(rule(3, 175, too_few=few)) == (3, Why.SMALLER_WAS_TOO_FEW)  # 0.95 x 180 = 171
+    assert chosen(rule(3, 165, too_few=few)) == (2, Why.SURPLUS)
+    # Others were added to two at 60 rows/s, for a backlog: two carry far more.
+    assert chosen(rule(3, 100, too_few=(TooFew(2, 60.0),))) == (2, Why.SURPLUS)
+
+
+def test_a_backlog_that_fewer_would_not_process_in_time_keeps_replicas() -> None:
+    # One would need 60 s for it, its low end more.
+    assert chosen(rule(4, 50, backlog=6000))[0] == 2
+
+
+def test_limits_are_kept() -> None:
+    assert chosen(rule(2, 50, sizes=SIZES[2:])) == (3, Why.NEEDED)
+    assert chosen(rule(8, 790, sizes=SIZES[:4], max_replicas=4)) == (4, Why.NEEDED)
+
+
+def test_fewer_that_carry_more_replace_far_ones() -> None:
+    # Four far apart do 60 rows/s, one alone does 150.
+    far = Size(4, 60.0, 55.0)
+    one = replace(rule(4, 200, backlog=9000), present=far, sizes=(Size(1, 150.0, 140.0),))
+    assert chosen(one) == (1, Why.NEEDED)
+
+
+def test_a_stop_of_the_job_is_worth_replicas() -> None:
+    # A stop of 120 s makes rows late for 75 s and until 50 x 120 rows are processed: more than one replica for an hour.
+    stops = ChangeTimes(start_s=10.0, stop_s=120.0)
+    assert chosen(rule(2, 50)) == (1, Why.SURPLUS)
+    one = rule(2, 50, change=stops)
+    recent = replace(one, load=one.load._replace(past=[50.0] * 10))
+    assert chosen(recent) == (2, Why.SURPLUS_STAYS)
+    # And more are added at once, as the load may rise further until one more has cost as much as a stop.
+    once = rule(1, 190, high=200, backlog=4000)
+    assert chosen(replace(once, change=stops))[0] > chosen(once)[0]
+
+
+@given(
+    load=st.floats(0, 2000),
+    spread=st.floats(0, 500),
+    backlog=st.floats(0, 1e6),
+    present=st.integers(1, 8),
+    stop_s=st.sampled_from([0.0, 120.0]),
+)
+def test_no_removal_leaves_less_than_the_load(
+    load: float, spread: float, backlog: float, present: int, stop_s: float
+) -> None:
+    one = rule(present, load, high=load + spread, backlog=backlog, change=ChangeTimes(10.0, stop_s))
+    size, why = one.choose()
+    if size.replicas < present:
+        assert why is Why.SURPLUS
+        assert size.low >= load
+    # After a change the same figures ask for no other one, if the job does not stop for it.
+    if not stop_s and size.replicas >= present:
+        assert replace(one, present=size).choose().size.replicas >= present
