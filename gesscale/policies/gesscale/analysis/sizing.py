@@ -15,9 +15,9 @@ from typing import NamedTuple
 from gesscale.policies.gesscale.analysis.changes import ChangeTimes
 from gesscale.policies.gesscale.analysis.demand import BUCKETS_KEPT
 
-#: More replicas are put off until rows wait this share of the allowed time. The rest is a margin for a higher load and
-#: a slow start.
-WAITING_SHARE = 0.7
+#: More replicas are put off until rows wait this share of the allowed time, and those that come leave no more to wait:
+#: the rest is a margin for a higher load and a slow start.
+MARGIN_SHARE = 0.7
 #: If a change stops the job, rows must be back within the objective this number of stops after the bucket.
 RECOVERY_STOPS = 4.0
 #: Stops that a change costs if a change stops the job: one there, and one back.
@@ -111,7 +111,7 @@ class SizingRule:
     def choose(self) -> SizeChoice:
         """Choose a size."""
         present, sizes = self.present, self.sizes
-        target = next((size for size in sizes if self.suffices(size) and self._lasts(size)), sizes[-1])
+        target = next((size for size in sizes if self._suffices_with_margin(size)), sizes[-1])
         if not sizes[0].replicas <= present.replicas <= self.max_replicas:
             return SizeChoice(target, Why.NEEDED)
         if not self.suffices(present):
@@ -154,6 +154,12 @@ class SizingRule:
     def _change_cost(self, size: Size) -> float:
         """Return the cost of a change, replica-minutes."""
         return self.change_price + STOPS_OF_A_CHANGE * self.late_minute_price * self._late_minutes_of_a_stop(size)
+
+    def _suffices_with_margin(self, size: Size) -> bool:
+        """Return whether a size suffices, and more replicas than now suffice for some time."""
+        if not (self.suffices(size) and self._lasts(size)):
+            return False
+        return size.replicas <= self.present.replicas or self.wait_s(size) <= MARGIN_SHARE * self.allowed_s
 
     def _lasts(self, size: Size) -> bool:
         """Return whether a size carries the load until one replica more would have cost as much as a stop of the job.
@@ -206,4 +212,4 @@ class SizingRule:
         load = self.load
         served_after_s = self.step_s + self.change.effective_s
         waiting = load.backlog_rows + (load.expected - self.present.mid) * served_after_s
-        return waiting <= WAITING_SHARE * self.allowed_s * load.expected
+        return waiting <= MARGIN_SHARE * self.allowed_s * load.expected
