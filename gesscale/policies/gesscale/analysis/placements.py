@@ -26,6 +26,8 @@ MAX_CENTRES = 16
 
 #: Replicas move only if the capacity grows by at least this share.
 MIN_GAIN = 0.02
+#: Share of the capacity that 1 ms of delay counts at least: of placements that carry the same, the nearest is best.
+NEARER_PER_MS = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +114,8 @@ def placements(
     cap_rows = np.broadcast_to(np.array(caps, dtype=float), options.moved.shape)
     points = replace(options.points, cap_rows=cap_rows, trigger_s=trigger_s)
     found = model.middle(points)
-    best = np.argmax(np.where(options.moved > 0, found * (1 - MIN_GAIN), found), axis=0)
+    score = np.where(options.moved > 0, found * (1 - MIN_GAIN), found) * (1 - NEARER_PER_MS * points.nd_max_ms)
+    best = np.argmax(score, axis=0)
 
     def additions(replicas: int) -> tuple[Addition, ...]:
         placement = options.orders[best[replicas - 1], :replicas]
