@@ -10,7 +10,9 @@ from gesscale.model.observation import OperatorReading
 #: Characters of a line.
 WIDTH = 100
 _HOURS = 24
-_STEADY = frozenset({Reason.WITHIN_TARGET, Reason.NEVER_CHANGES, Reason.CHEAPER_TO_WAIT})
+_STEADY = frozenset(
+    {Reason.WITHIN_TARGET, Reason.FEWER_WOULD_NOT_SUSTAIN, Reason.NEVER_CHANGES, Reason.CHEAPER_TO_WAIT}
+)
 _FAILED = frozenset({OutcomeStatus.FAILED, OutcomeStatus.PARTLY_APPLIED})
 
 
@@ -53,7 +55,7 @@ def step_line(decision: Decision, head: str) -> str:
     if outcome.status in _FAILED:
         text = f"{outcome.status.value}: {outcome.detail}"
     elif decision.acted:
-        text = (plan.detail or decision.analysis.detail or plan.reason.value).partition(";")[0]
+        text = "; ".join((plan.detail or decision.analysis.detail or plan.reason.value).split("; ")[:2])
     else:
         text = f"{_backlog(reading)}  {plan.reason.value if plan.reason not in _STEADY else ''}".strip()
     line = f"{head}{'–' if rate is None else f'{rate:.0f}':>5} rows/s  {_replicas(decision)}  {text}".rstrip()

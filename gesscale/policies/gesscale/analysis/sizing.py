@@ -116,7 +116,8 @@ class SizingRule:
             return SizeChoice(target, Why.NEEDED)
         if not self.suffices(present):
             if target.mid <= present.mid:
-                return SizeChoice(present, Why.LARGEST)
+                calm = present.mid >= self.load.expected and self._can_wait()
+                return SizeChoice(present, Why.NO_SMALLER if calm else Why.LARGEST)
             waits = target.replicas >= present.replicas and self._can_wait()
             return SizeChoice(present, Why.CAN_WAIT) if waits else SizeChoice(target, Why.NEEDED)
         why = Why.NO_SMALLER

@@ -36,8 +36,10 @@ def decision(at_s=AT_S, *, before=("hub",), after=("hub",), status=OutcomeStatus
 
 
 def test_a_change_is_one_line():
-    line = step_line(decision(after=("edge2", "edge3", "hub"), detail="874 expected, 1 carries 386; costs"), "07:33  ")
-    assert line == "07:33    620 rows/s  1 -> 3 replicas (+edge2 +edge3)  874 expected, 1 carries 386"
+    line = step_line(
+        decision(after=("edge2", "edge3", "hub"), detail="874 expected; 1 carries 386; 900 wait"), "07:33  "
+    )
+    assert line == "07:33    620 rows/s  1 -> 3 replicas (+edge2 +edge3)  874 expected; 1 carries 386"
 
 
 @pytest.mark.parametrize("before", [("hub",), tuple(f"edge{number}" for number in range(8))])
@@ -50,8 +52,8 @@ def test_no_line_is_too_long(before):
 
 def test_a_long_line_loses_its_noun_before_its_end():
     after = ("edge2", "edge3", "edge4", "hub")
-    line = step_line(decision(after=after, detail="1313 rows/s expected, 1 replica sustains 386"), "08:01  ")
-    assert line == "08:01    620 rows/s  1 -> 4 (+edge2 +edge3 +edge4)  1313 rows/s expected, 1 replica sustains 386"
+    line = step_line(decision(after=after, detail="1313 rows/s expected; 1 replica carries 386"), "08:01  ")
+    assert line == "08:01    620 rows/s  1 -> 4 (+edge2 +edge3 +edge4)  1313 rows/s expected; 1 replica carries 386"
 
 
 def test_only_a_backlog_of_more_than_a_second_is_printed():

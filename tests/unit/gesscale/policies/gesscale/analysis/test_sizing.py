@@ -108,6 +108,12 @@ def test_a_backlog_that_fewer_would_not_process_in_time_keeps_replicas() -> None
     assert chosen(rule(4, 50, backlog=6000))[0] == 2
 
 
+def test_the_most_replicas_are_not_short_while_they_carry_the_expected_load() -> None:
+    # At 1,500 rows/s rows would wait 52 s, but 790 are expected, and none wait.
+    assert chosen(rule(8, 790, high=1500)) == (8, Why.NO_SMALLER)
+    assert chosen(rule(8, 790, high=1500, backlog=30_000)) == (8, Why.LARGEST)
+
+
 def test_limits_are_kept() -> None:
     assert chosen(rule(2, 50, sizes=SIZES[2:])) == (3, Why.NEEDED)
     assert chosen(rule(8, 790, sizes=SIZES[:4], max_replicas=4)) == (4, Why.NEEDED)
