@@ -26,11 +26,11 @@ WORLDS = {
     "flink": ("spikes", {"engine": "flink", "faults.failures": FAILURES, "metrics.delay": "30s"}),
 }
 DIGESTS = {
-    "faults/gesscale": "3cd2c0d8812dad66",
+    "faults/gesscale": "83afc08530111a67",
     "faults/rules": "2e0462cbfd024108",
     "two/gesscale-2021": "3333c636b9878a6e",
     "two/ds2": "be3c7740bb5d7ef6",
-    "flink/gesscale": "bdf2a3b5eadf1c51",
+    "flink/gesscale": "087bb8bae5d87652",
     "flink/rules": "0da5a15c9e59b987",
 }
 
