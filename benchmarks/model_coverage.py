@@ -22,7 +22,7 @@ import numpy as np
 
 from gesscale.cli.model_readings import fitted, point_of, read_readings
 from gesscale.model.observation import Batch
-from gesscale.policies.gesscale.analysis.round_trips import max_trips_ms
+from gesscale.policies.gesscale.analysis.capacity import max_trips_ms
 from latency_map import DelayKind, DelayUnit, LatencyMap
 from latency_map.generate import Clusters, Span, generate_clustered, node_names
 from perfmodel import BatchEvidence, BatchSample, CapacityModel, Points, Reading, fit_model

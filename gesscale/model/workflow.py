@@ -77,7 +77,6 @@ class Workflow:
     operators: Mapping[str, Operator]
     _ancestors: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
     _order: tuple[str, ...] = field(init=False, repr=False, compare=False)
-    _generations: tuple[tuple[str, ...], ...] = field(init=False, repr=False, compare=False)
     _path_operators: Mapping[str, int] = field(init=False, repr=False, compare=False)
     _upstream: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
     _downstream: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
@@ -88,8 +87,7 @@ class Workflow:
         if not listed or len(by_name) != len(listed):
             raise InvalidValueError("operators-not-distinct", operators=[operator.name for operator in listed])
         upstream = {name: tuple(sorted(set(operator.upstream))) for name, operator in by_name.items()}
-        generations = _generations(listed, by_name)
-        order = tuple(name for generation in generations for name in generation)
+        order = _ordered(listed, by_name)
         ancestors: dict[str, tuple[str, ...]] = {}
         for name in order:
             farther = (ancestors[each] for each in upstream[name])
@@ -103,18 +101,12 @@ class Workflow:
         object.__setattr__(self, "_downstream", downstream)
         object.__setattr__(self, "_ancestors", {name: ancestors[name] for name in by_name})
         object.__setattr__(self, "_order", order)
-        object.__setattr__(self, "_generations", generations)
         object.__setattr__(self, "_path_operators", _path_operators(order, upstream, downstream))
 
     @property
     def topological_order(self) -> tuple[str, ...]:
         """All operators by name, each after those that feed it."""
         return self._order
-
-    @property
-    def generations(self) -> tuple[tuple[str, ...], ...]:
-        """All operators by name, in groups: each after those that feed it, none of which are in its own group."""
-        return self._generations
 
     def upstream(self, name: str) -> tuple[str, ...]:
         """Return the operators that feed this one, by name."""
@@ -133,8 +125,8 @@ class Workflow:
         return self._downstream[name]
 
 
-def _generations(listed: Sequence[Operator], by_name: Mapping[str, Operator]) -> tuple[tuple[str, ...], ...]:
-    """Return the operators in groups, each group after those that feed it."""
+def _ordered(listed: Sequence[Operator], by_name: Mapping[str, Operator]) -> tuple[str, ...]:
+    """Return the operators, each after those that feed it."""
     sorter = TopologicalSorter(dict.fromkeys(by_name, ()))
     for operator in listed:
         for upstream in operator.upstream:
@@ -144,14 +136,9 @@ def _generations(listed: Sequence[Operator], by_name: Mapping[str, Operator]) ->
                 )
             sorter.add(operator.name, upstream)
     try:
-        sorter.prepare()
+        return tuple(sorter.static_order())
     except CycleError as error:
         raise InvalidValueError("workflow-cyclic", cycle=" -> ".join(error.args[1])) from None
-    generations = []
-    while sorter.is_active():
-        generations.append(sorter.get_ready())
-        sorter.done(*generations[-1])
-    return tuple(generations)
 
 
 def _path_operators(

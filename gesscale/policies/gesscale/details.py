@@ -34,50 +34,6 @@ def other_capacity(replicas: int, mid_rows_per_s: float, low_rows_per_s: float, 
     return f"{replicas}{elsewhere} would carry {mid if low == mid else f'{low} to {mid}'}"
 
 
-def waiting(wait_s: float, allowed_s: float) -> str:
-    """Return how long the newest row will wait at high load, and how long it may.
-
-    Examples
-    --------
-    >>> waiting(61.4, 45)
-    'rows wait up to 61 s of 45'
-    """
-    return f"rows wait up to {min(wait_s, 1e6):,.0f} s of {allowed_s:.0f}"
-
-
-def can_wait(allowed_s: float) -> str:
-    """Return that more replicas can wait.
-
-    Examples
-    --------
-    >>> can_wait(45)
-    'rows stay within 45 s until replicas ordered in the next step serve'
-    """
-    return f"rows stay within {allowed_s:.0f} s until replicas ordered in the next step serve"
-
-
-def surplus_stays(replicas: int) -> str:
-    """Return that a smaller number waits for its time.
-
-    Examples
-    --------
-    >>> surplus_stays(2)
-    '2 replicas fewer, as soon as they have cost as much as a change'
-    """
-    return f"{format_replicas(replicas)} fewer, as soon as they have cost as much as a change"
-
-
-def was_too_few(replicas: int, load_rows_per_s: float) -> str:
-    """Return that a smaller number was too few recently.
-
-    Examples
-    --------
-    >>> was_too_few(2, 960)
-    '2 were too few for 960 within the last hour'
-    """
-    return f"{replicas} {'was' if replicas == 1 else 'were'} too few for {load_rows_per_s:,.0f} within the last hour"
-
-
 def one_more(node: str, delay_ms: float, replicas: int, rows_per_s: float) -> str:
     """Return the capacity with one more replica on a node.
 

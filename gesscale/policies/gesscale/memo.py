@@ -1,8 +1,14 @@
-"""Memo of `gesscale`."""
+"""Memo of `gesscale`: what it has learned of an operator."""
 
+from collections.abc import Sequence
+
+from gesscale.model.observation import Batch, WorkflowObservation
+from gesscale.model.workflow import Operator
+from gesscale.policies.gesscale.analysis.capacity import warm_samples
 from gesscale.policies.gesscale.analysis.demand import LoadHistory
 from gesscale.policies.gesscale.analysis.speeds import NodeSpeeds
 from gesscale.policies.memos import Memo
+from latency_map import LatencyMap
 from perfmodel import BatchEvidence
 
 
@@ -19,3 +25,32 @@ class GesscaleMemo(Memo):
     load: LoadHistory = LoadHistory()
     #: Relative speeds of the nodes.
     speeds: NodeSpeeds = NodeSpeeds()
+
+    def bucket_s(self, slo_s: float) -> float:
+        """Return the time over which the load is averaged, the longest acceptable wait of a row."""
+        return max(self.period_s, slo_s)
+
+    def updated(
+        self, observation: WorkflowObservation, operator: Operator, delays: LatencyMap | None, slo_s: float
+    ) -> "GesscaleMemo":
+        """Learn from the reading of an operator."""
+        reading, weights = observation.readings[operator.name], observation.node_weights
+        batches, bucket_s = reading.batches, self.bucket_s(slo_s)
+        since_s = observation.at_s - bucket_s
+        settled = {node: each for node, each in reading.by_node.items() if _in_every_batch(node, batches, since_s)}
+        speeds = self.speeds.updated(settled, weights, self.period_s / bucket_s)
+        warm = warm_samples(batches, self.learned_until_s, operator.driver_node, speeds.weights(weights), delays)
+        return self.model_copy(
+            update={
+                "at_s": observation.at_s,
+                "learned_until_s": batches[-1].ended_at_s if batches else self.learned_until_s,
+                "batches": self.batches.updated(warm),
+                "load": self.load.updated(reading.offered_points, bucket_s),
+                "speeds": speeds,
+            }
+        )
+
+
+def _in_every_batch(node: str, batches: Sequence[Batch], since_s: float) -> bool:
+    """Return True if a node took part in all batches that ended since an instant, so its replica is not new."""
+    return all(node in batch.nodes for batch in batches if batch.ended_at_s > since_s)

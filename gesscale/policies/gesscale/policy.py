@@ -4,16 +4,14 @@ Each operator is decided separately, by the rule in `analysis.sizing`. A decisio
 each number of replicas.
 """
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from statistics import NormalDist
 
 from gesscale.analyze.capacity import evidence_of, weight_of
 from gesscale.analyze.readiness import actionable_reading
 from gesscale.model.decision import Analysis, Candidate, Plan, Reason, Verdict
-from gesscale.model.observation import Batch, OperatorReading, WorkflowObservation
-from gesscale.model.workflow import Operator, Workflow
+from gesscale.model.observation import OperatorReading, WorkflowObservation
+from gesscale.model.workflow import Workflow
 from gesscale.options import PolicyOptions
 from gesscale.plan.node_ranking import (
     keep_placement,
@@ -26,41 +24,33 @@ from gesscale.plan.node_ranking import (
 )
 from gesscale.policies.details import no_removal
 from gesscale.policies.gesscale import details
-from gesscale.policies.gesscale.analysis.capacity import predicted_mst, proportional_rows_per_s, warm_samples
-from gesscale.policies.gesscale.analysis.changes import change_times
-from gesscale.policies.gesscale.analysis.demand import waiting_rows
+from gesscale.policies.gesscale.analysis.capacity import OperatorModel
 from gesscale.policies.gesscale.analysis.limits import (
     blocking_reason,
     change_reason,
-    count_moves,
-    idle_replicas,
     limit_reason,
-    plan_without_idle,
-    plan_without_surplus,
     too_far,
-    too_few_recently,
-    trigger_interval_s,
-    useful_placement,
+    without_workless,
     work_limit,
 )
 from gesscale.policies.gesscale.analysis.placements import placements
-from gesscale.policies.gesscale.analysis.sizing import LoadAhead, Size, SizingRule, Why
-from gesscale.policies.gesscale.flows import Flow, growth_factor
+from gesscale.policies.gesscale.analysis.sizing import Why
 from gesscale.policies.gesscale.memo import GesscaleMemo
-from gesscale.policies.gesscale.node_contention import resolve_node_contention
 from gesscale.policies.gesscale.reasons import explain, reason_to_stay
-from gesscale.policies.gesscale.replica_options import ReplicaOptions
+from gesscale.policies.gesscale.rule_inputs import sizes_of, sizing_rule
 from gesscale.policies.gesscale.settings import GesscaleSettings
+from gesscale.policies.gesscale.workflow_plans import Flow, growth_factor, resolve_node_contention
 from gesscale.policies.memos import load_memo, parse_memo, serialize_memo
 from gesscale.ports import ClusterState, Knowledge
-from perfmodel import CapacityModel, Estimate, Reading, fit_model
+from perfmodel import CapacityModel, Reading, fit_model
 
 _FIRST_PERIOD_S = 60.0
+#: Trigger interval if it is unknown.
+_TRIGGER_S = 1.0
 #: Steps of the loop within one latency objective.
 _STEPS_PER_OBJECTIVE = 3.0
-#: Safety margin of a batch before its deadline, in cycles.
-_SAFETY_CYCLES = 1.5
-_MIN_ALLOWED_SHARE = 0.3
+#: Reasons of an analysis that compared load and capacity.
+_COMPARED = frozenset({Reason.OVERLOADED, Reason.UNDERUSED, Reason.WITHIN_TARGET})
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,55 +76,61 @@ class GesscalePolicy:
         screened = actionable_reading(name, observation, knowledge, self.options.stabilization_window_s)
         reading = observation.readings.get(name)
         if reading is None:
-            assert isinstance(screened, Analysis)  # noqa: S101 - without a reading it is an analysis
-            known = load_memo(GesscaleMemo, self.name, name, knowledge)
-            return screened if known is None else _reported(screened, self._model(known, (), knowledge, name))
-        memo = self._memo(reading, observation, knowledge)
-        if isinstance(screened, OperatorReading):
-            analysis = self._verdict(screened, memo, observation, knowledge)
+            memo = load_memo(GesscaleMemo, self.name, name, knowledge)
         else:
-            analysis = _reported(screened, self._model(memo, (), knowledge, name))
-        return replace(
-            analysis,
-            memo=serialize_memo(memo),
-            nd_max_ms=nd_max_ms(knowledge.latencies.map, reading.placement, self.workflow.operators[name].driver_node),
-        )
+            memo = self._learned(name, observation, knowledge)
+        if isinstance(screened, OperatorReading):
+            assert memo is not None  # noqa: S101 - there is a reading
+            analysis = self._verdict(screened, memo, observation.node_weights, knowledge)
+        else:
+            model = None if memo is None else self._model(name, memo, (), knowledge)
+            analysis = screened if model is None else replace(screened, model=model.summary)
+        if reading is None or memo is None:
+            return analysis
+        driver_node = self.workflow.operators[name].driver_node
+        nd_ms = nd_max_ms(knowledge.latencies.map, reading.placement, driver_node)
+        return replace(analysis, memo=serialize_memo(memo), nd_max_ms=nd_ms)
+
+    def _learned(self, name: str, observation: WorkflowObservation, knowledge: Knowledge) -> GesscaleMemo:
+        """Return the memo including this observation; unchanged if it has it already."""
+        at_s = observation.at_s
+        memo = load_memo(GesscaleMemo, self.name, name, knowledge)
+        if memo is None or memo.at_s > at_s:
+            memo = GesscaleMemo(policy=self.name, at_s=at_s, period_s=_FIRST_PERIOD_S)
+        elif memo.at_s == at_s:
+            return memo
+        elif at_s - memo.at_s < 3 * memo.period_s:  # after a longer gap the period is unchanged
+            memo = memo.model_copy(update={"period_s": at_s - memo.at_s})
+        return memo.updated(observation, self.workflow.operators[name], knowledge.latencies.map, self._slo_s(name))
 
     def _verdict(
-        self, reading: OperatorReading, memo: GesscaleMemo, observation: WorkflowObservation, knowledge: Knowledge
+        self, reading: OperatorReading, memo: GesscaleMemo, node_weights: Mapping[str, float], knowledge: Knowledge
     ) -> Analysis:
         """Compare the expected load with the capacity of the present replicas, and of one fewer."""
+        name = reading.operator
+        weights = memo.speeds.weights(node_weights)
+        evidence = self._saturation(reading, weights, knowledge)
+        model = self._model(name, memo, evidence, knowledge)
         same = Analysis(
-            operator=reading.operator,
+            operator=name,
             verdict=Verdict.SAME,
             reason=Reason.MODEL_UNCALIBRATED,
             detail=details.NOTHING_LEARNED,
             reading=reading,
         )
-        operator = self.workflow.operators[reading.operator]
-        weights, delays = memo.speeds.weights(observation.node_weights), knowledge.latencies.map
-        trigger_s = trigger_interval_s(reading)
-        evidence = self._saturation(reading, weights, knowledge)
-        model = self._model(memo, evidence, knowledge, operator.name)
         if model is None:
             return same
-        same = replace(_reported(same, model), evidence=evidence)
+        same = replace(same, model=model.summary, evidence=evidence)
         if len(memo.load.points) < 2:
             return same
-
-        def mst_on(nodes: tuple[str, ...]) -> Estimate | None:
-            return predicted_mst(model, operator, nodes, weights=weights, delays=delays, trigger_s=trigger_s)
-
-        same = replace(same, mst=mst_on(reading.placement))
-        sized = placements(
-            model, operator, reading.placement, (), weights=weights, delays=delays, trigger_s=trigger_s, moves=False
-        )
-        load = memo.load.forecast(self._bucket_s(memo, operator)).rate
-        present = sized.present_rows_per_s
-        detail = details.load_and_capacity(load, reading.replicas, present)
-        if load > present:
+        fitted = self._operator_model(model, reading, weights, knowledge)
+        same = replace(same, mst=fitted.mst(reading.placement))
+        sized = placements(fitted, reading.placement, (), moves=False)
+        load = memo.load.forecast(memo.bucket_s(self._slo_s(name))).rate
+        detail = details.load_and_capacity(load, reading.replicas, sized.present_rows_per_s)
+        if load > sized.present_rows_per_s:
             return replace(same, verdict=Verdict.MORE, reason=Reason.OVERLOADED, detail=detail)
-        fewer = mst_on(sized.nodes[reading.replicas - 2]) if reading.replicas > 1 else None
+        fewer = fitted.mst(sized.nodes[reading.replicas - 2]) if reading.replicas > 1 else None
         if fewer is not None and load <= fewer.low:
             return replace(same, verdict=Verdict.FEWER, reason=Reason.UNDERUSED, detail=detail)
         return replace(same, reason=Reason.WITHIN_TARGET, detail=detail)
@@ -149,48 +145,29 @@ class GesscalePolicy:
             nd_ms = None
         return evidence_of(reading, nd_ms, weight_of(reading.placement, weights))
 
+    # Model and objective of an operator
+
     def _model(
-        self, memo: GesscaleMemo, evidence: tuple[Reading, ...], knowledge: Knowledge, operator: str
+        self, operator: str, memo: GesscaleMemo, evidence: tuple[Reading, ...], knowledge: Knowledge
     ) -> CapacityModel | None:
-        """Fit the laws; Eq. 1 is cached."""
+        """Fit the laws; both fits are cached, as Plan uses the evidence of Analyze."""
         readings = (*evidence, *knowledge.readings.get(operator, ()))
         return fit_model(readings, memo.batches, law=self.sizing.law, now_s=memo.at_s)
 
-    def _memo(self, reading: OperatorReading, observation: WorkflowObservation, knowledge: Knowledge) -> GesscaleMemo:
-        """Return the memo including this observation; unchanged if it has it already."""
-        at_s = observation.at_s
-        memo = load_memo(GesscaleMemo, self.name, reading.operator, knowledge)
-        if memo is None or memo.at_s > at_s:
-            memo = GesscaleMemo(policy=self.name, at_s=at_s, period_s=_FIRST_PERIOD_S)
-        elif memo.at_s == at_s:
-            return memo
-        elif at_s - memo.at_s < 3 * memo.period_s:  # after a longer gap the period is unchanged
-            memo = memo.model_copy(update={"period_s": at_s - memo.at_s})
-        batches = reading.batches
-        bucket_s = self._bucket_s(memo, self.workflow.operators[reading.operator])
-        speeds = memo.speeds.updated(
-            {node: each for node, each in reading.by_node.items() if _in_every_batch(node, batches, at_s - bucket_s)},
-            observation.node_weights,
-            memo.period_s / bucket_s,
+    def _operator_model(
+        self, model: CapacityModel, reading: OperatorReading, weights: Mapping[str, float], knowledge: Knowledge
+    ) -> OperatorModel:
+        return OperatorModel(
+            operator=self.workflow.operators[reading.operator],
+            model=model,
+            weights=weights,
+            delays=knowledge.latencies.map,
+            trigger_s=reading.trigger_s or _TRIGGER_S,
         )
-        weights = speeds.weights(observation.node_weights)
-        return memo.model_copy(
-            update={
-                "at_s": at_s,
-                "learned_until_s": batches[-1].ended_at_s if batches else memo.learned_until_s,
-                "batches": memo.batches.updated(
-                    warm_samples(
-                        reading.batches,
-                        memo.learned_until_s,
-                        self.workflow.operators[reading.operator].driver_node,
-                        weights,
-                        knowledge.latencies.map,
-                    )
-                ),
-                "load": memo.load.updated(reading.offered_points, bucket_s),
-                "speeds": speeds,
-            }
-        )
+
+    def _slo_s(self, operator: str) -> float:
+        """Return the share of the objective of an operator, equal for all operators on a path."""
+        return self.sizing.slo_s / self.workflow.path_operators(operator)
 
     # Plan
 
@@ -203,15 +180,13 @@ class GesscalePolicy:
     ) -> Mapping[str, Plan]:
         """Choose the nodes of every operator, upstream first, without regard to contention."""
         plans: dict[str, Plan] = {}
-        next_step_after_s = self.sizing.slo_s / _STEPS_PER_OBJECTIVE
         flows: dict[str, Flow] = {}
-        for names in self.workflow.generations:
-            growth = {name: growth_factor([flows[each] for each in self.workflow.upstream(name)]) for name in names}
-            for name in names:
-                plan = self._plan(analyses[name], cluster.for_operator(name), knowledge, growth[name])
-                plans[name] = replace(plan, next_step_after_s=next_step_after_s)
-                if self.workflow.downstream(name):
-                    flows[name] = self._flow(analyses[name], plans[name], growth[name])
+        for name in self.workflow.topological_order:
+            growth = growth_factor([flows[each] for each in self.workflow.upstream(name)])
+            plan = self._plan(analyses[name], cluster.for_operator(name), knowledge, growth)
+            plans[name] = replace(plan, next_step_after_s=self.sizing.slo_s / _STEPS_PER_OBJECTIVE)
+            if self.workflow.downstream(name):
+                flows[name] = self._flow(analyses[name], plan, growth)
         return {name: plans[name] for name in analyses}
 
     def _flow(self, analysis: Analysis, plan: Plan, growth: float) -> Flow:
@@ -219,20 +194,10 @@ class GesscalePolicy:
         reading = analysis.reading
         if reading is None or analysis.memo is None or analysis.mst is None:
             return Flow(0.0, 0.0)
-        planned = plan.mst or analysis.mst
-        memo = parse_memo(GesscaleMemo, analysis.memo)
-        bucket_s = self._bucket_s(memo, self.workflow.operators[analysis.operator])
-        load = memo.load.forecast(bucket_s).rate * growth
-        demand = load + (reading.backlog_rows or 0.0) / self._slo_s(analysis.operator)
-        return Flow(min(demand / growth, analysis.mst.mid), min(demand, planned.mid))
-
-    def _slo_s(self, operator: str) -> float:
-        """Return the share of the objective of an operator, equal for all operators on a path."""
-        return self.sizing.slo_s / self.workflow.path_operators(operator)
-
-    def _bucket_s(self, memo: GesscaleMemo, operator: Operator) -> float:
-        """Return the time over which the load is averaged, the longest acceptable wait of a row."""
-        return max(memo.period_s, self._slo_s(operator.name))
+        memo, slo_s = parse_memo(GesscaleMemo, analysis.memo), self._slo_s(analysis.operator)
+        load = memo.load.forecast(memo.bucket_s(slo_s)).rate * growth
+        demand = load + (reading.backlog_rows or 0.0) / slo_s
+        return Flow(min(demand / growth, analysis.mst.mid), min(demand, (plan.mst or analysis.mst).mid))
 
     def _plan(self, analysis: Analysis, cluster: ClusterState, knowledge: Knowledge, growth: float) -> Plan:
         """Choose the nodes of an operator, if nothing blocks a change.
@@ -250,131 +215,69 @@ class GesscalePolicy:
             if analysis.reason is Reason.MODEL_UNCALIBRATED:  # without delays no batch is evidence
                 unknown = unknown_delays(knowledge.latencies, present, operator.driver_node)
             return keep_placement(analysis, cluster, *(unknown or ()))
-        if (reason := blocking_reason(reading, present, operator, cluster, knowledge)) is not None:
-            return keep_placement(analysis, cluster, *reason)
-        idle = idle_replicas(present, reading, knowledge.latest(operator.name))
-        if idle and reading.saturated_share and reading.replicas >= operator.min_replicas:
-            return plan_without_idle(idle, keep_placement(analysis, cluster), reading)
-        if (useful := useful_placement(present, operator, reading, knowledge.latencies)) is not None:
-            return plan_without_surplus(useful, keep_placement(analysis, cluster), reading)
-        free = usable_nodes(cluster, present)
-        memo = parse_memo(GesscaleMemo, text)
-        model = self._model(memo, analysis.evidence, knowledge, operator.name)
+        if (blocked := blocking_reason(reading, present, operator, cluster, knowledge)) is not None:
+            return keep_placement(analysis, cluster, *blocked)
+        if (working := without_workless(present, operator, reading, knowledge)) is not None:
+            placement, detail = working
+            return replace(keep_placement(analysis, cluster, Reason.IDLE_REPLICA, detail), placement=placement)
+        return self._sized_plan(analysis, reading, parse_memo(GesscaleMemo, text), cluster, knowledge, growth)
+
+    def _sized_plan(
+        self,
+        analysis: Analysis,
+        reading: OperatorReading,
+        memo: GesscaleMemo,
+        cluster: ClusterState,
+        knowledge: Knowledge,
+        growth: float,
+    ) -> Plan:
+        """Return the plan that the sizing rule chooses."""
+        operator = self.workflow.operators[analysis.operator]
+        unchanged = keep_placement(analysis, cluster, Reason.WITHIN_TARGET)
+        present = unchanged.before
+        model = self._model(operator.name, memo, analysis.evidence, knowledge)
         assert model is not None  # noqa: S101 - the analysis used it
-        sized = placements(
-            model,
-            operator,
-            present,
-            free.nodes,
-            weights=memo.speeds.weights(cluster.weights),
-            delays=knowledge.latencies.map,
-            trigger_s=trigger_interval_s(reading),
-            moves=not knowledge.latencies.map_status.stale,
-        )
+        fitted = self._operator_model(model, reading, memo.speeds.weights(cluster.weights), knowledge)
+        free, stale = usable_nodes(cluster, present), knowledge.latencies.map_status.stale
+        sized = placements(fitted, present, free.nodes, moves=not stale)
         if (limit := work_limit(operator, reading, knowledge)) is not None:
             sized = sized.up_to(max(limit, len(present)))
-        options = ReplicaOptions(
-            analysis=analysis, reading=reading, memo=memo, model=model, present=present, free=free, sized=sized
+        now, placement_of = sizes_of(sized, reading, present)
+        orders = knowledge.orders.get(operator.name, ())
+        rule = sizing_rule(
+            now, tuple(placement_of), fitted, reading, memo, orders, self.sizing, self._slo_s(operator.name), growth
         )
-        return self._choose(options, cluster, knowledge, growth)
-
-    def _choose(self, options: ReplicaOptions, cluster: ClusterState, knowledge: Knowledge, growth: float) -> Plan:
-        """Return the plan that the rule chooses."""
-        analysis, present, free, reading = options.analysis, options.present, options.free, options.reading
-        operator = self.workflow.operators[analysis.operator]
-        rule, placements_of = self._rule(options, cluster, knowledge, growth)
         size, why = rule.choose()
-        candidates = tuple(
+        text = explain(rule, size, why)
+        listed = sorted({*placement_of, now}, key=lambda each: (each.replicas, each.moved))
+        candidates = [
             Candidate(
                 replicas=each.replicas,
                 moved=each.moved,
-                mst=Estimate(low=each.low, mid=each.mid, high=each.high),
+                mst=each.mst,
                 wait_s=rule.wait_s(each),
                 late_s=rule.late_s(each),
             )
-            for each in placements_of
-        )
-        unchanged = replace(keep_placement(analysis, cluster, Reason.WITHIN_TARGET), candidates=candidates)
-        text = explain(rule, size, why)
+            for each in listed
+        ]
+        unchanged = replace(unchanged, candidates=tuple(candidates), detail=text)
         if why is Why.LARGEST:
-            end = options.sized.growth_end
-            limit = work_limit(operator, reading, knowledge)
+            end = sized.growth_end
             reason, bound = limit_reason(operator, reading, size.replicas, limit, end)
             rejections = free.rejections if end is None else free.rejections + too_far(end)
             return replace(unchanged, reason=reason, detail=f"{text}; {bound}", rejections=rejections)
-        if size == rule.present:
-            return replace(unchanged, reason=reason_to_stay(rule, why), detail=text)
-        placement = placements_of[size]
-        stale = knowledge.latencies.map_status.stale
+        if size == now:
+            return replace(unchanged, reason=reason_to_stay(rule, why))
+        placement = placement_of[size]
         if stale and not set(present) <= set(placement):
             return replace(unchanged, reason=Reason.LATENCY_MAP_STALE, detail=f"{text}; {no_removal(stale)}")
-        taken, nearest = (set(placement), nearest_first(knowledge.latencies.map, free.nodes, operator.driver_node))
+        others = nearest_first(fitted.delays, free.nodes, operator.driver_node)
+        farther = rejections_for([node for node in others if node not in placement], Reason.FARTHER)
         return replace(
             unchanged,
             reason=change_reason(len(present), len(placement), analysis.verdict),
-            detail=text,
             placement=placement,
-            mst=Estimate(low=size.low, mid=size.mid, high=size.high),
-            nd_max_ms=nd_max_ms(knowledge.latencies.map, placement, operator.driver_node),
-            rejections=free.rejections
-            + rejections_for([node for node in nearest if node not in taken], Reason.FARTHER),
+            mst=size.mst,
+            nd_max_ms=nd_max_ms(fitted.delays, placement, operator.driver_node),
+            rejections=free.rejections + farther,
         )
-
-    def _rule(
-        self, options: ReplicaOptions, cluster: ClusterState, knowledge: Knowledge, growth: float
-    ) -> tuple[SizingRule, Mapping[Size, tuple[str, ...]]]:
-        """Return the rule with its inputs, and the placement of each size, the fewest replicas first."""
-        reading, memo, sized, present = options.reading, options.memo, options.sized, options.present
-        operator = self.workflow.operators[options.analysis.operator]
-        orders, trigger_s = knowledge.orders.get(operator.name, ()), trigger_interval_s(reading)
-        slo_s, bucket_s = self._slo_s(operator.name), self._bucket_s(memo, operator)
-        weights = memo.speeds.weights(cluster.weights)
-
-        def size_of(nodes: tuple[str, ...], mid: float) -> Size:
-            mst = predicted_mst(
-                options.model, operator, nodes, weights=weights, delays=knowledge.latencies.map, trigger_s=trigger_s
-            )
-            low, high = (0.0, math.inf) if mst is None else (mst.low, max(mst.high, mid))
-            low = min(mid, max(low, proportional_rows_per_s(reading, nodes, weights)))
-            return Size(replicas=len(nodes), mid=mid, low=low, high=high, moved=count_moves(present, nodes))
-
-        now = size_of(present, sized.present_rows_per_s)
-        best = {sized.nodes[n - 1]: float(sized.rows_per_s[n - 1]) for n in sized.sizes}
-        sizes = {now if nodes == present else size_of(nodes, mid): nodes for nodes, mid in best.items()}
-        ahead = memo.load.forecast(bucket_s)
-        rarely = self.sizing.late_minute_price / (1 + self.sizing.late_minute_price)
-        high = max(0.0, ahead.rate + NormalDist().inv_cdf(rarely) * ahead.spread)
-        late_s = _SAFETY_CYCLES * max(trigger_s, reading.batches[-1].seconds)
-        rule = SizingRule(
-            present=now,
-            sizes=tuple(sizes),
-            max_replicas=operator.max_replicas,
-            load=LoadAhead(
-                expected=ahead.rate * growth,
-                high=high * growth,
-                past=(memo.load.rates(bucket_s) * growth).tolist(),
-                backlog_rows=waiting_rows(reading, ahead.newest, now.mid),
-                bucket_s=bucket_s,
-            ),
-            change=change_times(orders, trigger_s, restarts=operator.restarts),
-            allowed_s=max(slo_s - late_s, _MIN_ALLOWED_SHARE * slo_s),
-            step_s=memo.period_s,
-            change_price=self.sizing.change_price,
-            late_minute_price=self.sizing.late_minute_price,
-            too_few=too_few_recently(orders, memo.load, reading.at_s, bucket_s),
-        )
-        ordered = sorted({**sizes, now: present}.items(), key=lambda one: (one[0].replicas, one[0].moved))
-        return rule, dict(ordered)
-
-
-#: Reasons of an analysis that compared load and capacity.
-_COMPARED = frozenset({Reason.OVERLOADED, Reason.UNDERUSED, Reason.WITHIN_TARGET})
-
-
-def _reported(analysis: Analysis, model: CapacityModel | None) -> Analysis:
-    return analysis if model is None else replace(analysis, model=model.summary)
-
-
-def _in_every_batch(node: str, batches: Sequence[Batch], since_s: float) -> bool:
-    """Return True if a node took part in all batches that ended since an instant, so its replica is not new."""
-    return all(node in batch.nodes for batch in batches if batch.ended_at_s > since_s)

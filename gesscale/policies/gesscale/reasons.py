@@ -1,6 +1,6 @@
 """Reason and detail of a decision of the sizing rule."""
 
-from gesscale.model.decision import Reason
+from gesscale.model.decision import Reason, format_replicas
 from gesscale.policies.gesscale import details
 from gesscale.policies.gesscale.analysis.sizing import Size, SizingRule, Why
 
@@ -25,14 +25,16 @@ def explain(rule: SizingRule, size: Size, why: Why) -> str:
     if other is not None and why in _COMPARES:
         parts[0] += ", " + details.other_capacity(other.replicas, other.mid, other.low, other.moved)
     if why in {Why.NEEDED, Why.CAN_WAIT, Why.LARGEST} and present.mid >= load.expected:
-        parts.append(details.waiting(rule.wait_s(present), rule.allowed_s))
+        parts.append(f"rows wait up to {min(rule.wait_s(present), 1e6):,.0f} s of {rule.allowed_s:.0f}")
     if why is Why.CAN_WAIT:
-        parts.append(details.can_wait(rule.allowed_s))
+        parts.append(f"rows stay within {rule.allowed_s:.0f} s until replicas ordered in the next step serve")
     if why is Why.SURPLUS_STAYS and other is not None:
-        parts.append(details.surplus_stays(present.replicas - other.replicas))
+        fewer = format_replicas(present.replicas - other.replicas)
+        parts.append(f"{fewer} fewer, as soon as they have cost as much as a change")
     if why is Why.SMALLER_WAS_TOO_FEW and other is not None:
-        loads = [each.rows_per_s for each in rule.too_few if other.replicas <= each.replicas]
-        parts.append(details.was_too_few(other.replicas, min(loads, default=0.0)))
+        load_then = min((each.rows_per_s for each in rule.too_few if other.replicas <= each.replicas), default=0.0)
+        were = "was" if other.replicas == 1 else "were"
+        parts.append(f"{other.replicas} {were} too few for {load_then:,.0f} within the last hour")
     return "; ".join(parts)
 
 

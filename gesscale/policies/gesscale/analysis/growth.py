@@ -1,10 +1,14 @@
 """Why growth ends: with every further node the replicas would carry no more."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from gesscale.policies.gesscale.analysis.capacity import OperatorModel, round_trips_ms
+from perfmodel import Points
 
 #: A further replica must add at least this share of what a replica carries on average.
 MIN_REPLICA_GAIN = 0.05
@@ -75,3 +79,31 @@ def carries_more(rows_per_s: float, replicas: int, than_rows_per_s: float, than_
     """Return whether more replicas carry more than fewer, by `MIN_REPLICA_GAIN` for each."""
     added = (replicas - than_replicas) / than_replicas
     return rows_per_s > than_rows_per_s * (1 + MIN_REPLICA_GAIN * added)
+
+
+def additions(fitted: OperatorModel, placement: Sequence[str], considered: tuple[str, ...]) -> tuple[Addition, ...]:
+    """Return the nodes that could join a placement, the highest capacity first; without those of unknown delay."""
+    to_driver_ms, pairs_ms = round_trips_ms(considered, fitted.operator.driver_node, fitted.delays)
+    weights = np.array([fitted.weights.get(node, 1.0) for node in considered])
+    held = np.array([considered.index(node) for node in placement])
+    to_others_ms = pairs_ms[:, held].max(axis=1)
+    free = np.setdiff1d(np.flatnonzero(~np.isnan(to_driver_ms + to_others_ms)), held)
+    driver_ms, pair_ms = to_driver_ms[held].max(), to_others_ms[held].max()
+    cap_rows = fitted.operator.batch_rows(len(held) + 1)
+    near = Points(
+        weight=weights[held].sum() + weights[free],
+        even_weight=(len(held) + 1) * np.minimum(weights[held].min(), weights[free]),
+        driver_ms=np.full(len(free), driver_ms),
+        pair_ms=np.full(len(free), pair_ms),
+        cap_rows=np.full(len(free), np.nan if cap_rows is None else float(cap_rows)),
+        trigger_s=fitted.trigger_s,
+    )
+    far_from_driver = replace(near, driver_ms=np.maximum(driver_ms, to_driver_ms[free]))
+    far_from_others = replace(near, pair_ms=np.maximum(pair_ms, to_others_ms[free]))
+    middle = fitted.model.middle
+    rows_per_s = middle(replace(far_from_driver, pair_ms=far_from_others.pair_ms))
+    others_cost_more = middle(far_from_others) < middle(far_from_driver)
+    delay_ms = np.where(others_cost_more, to_others_ms[free], to_driver_ms[free])
+    names = [considered[index] for index in free.tolist()]
+    found = map(Addition, names, delay_ms.tolist(), rows_per_s.tolist(), middle(near).tolist())
+    return tuple(sorted(found, key=lambda each: (-each.rows_per_s, each.delay_ms, each.node)))

@@ -1,9 +1,8 @@
 """Limits of changes: reasons that block or bound them, and the reason of a change."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-from gesscale.model.decision import Plan, Reason, Rejection, Verdict
+from gesscale.model.decision import Reason, Rejection, Verdict
 from gesscale.model.observation import OperatorReading
 from gesscale.model.order import Order
 from gesscale.model.workflow import Operator
@@ -13,7 +12,7 @@ from gesscale.policies.gesscale import details
 from gesscale.policies.gesscale.analysis.demand import LoadHistory
 from gesscale.policies.gesscale.analysis.growth import GrowthEnd
 from gesscale.policies.gesscale.analysis.sizing import TooFew
-from gesscale.ports import ClusterState, Knowledge, Latencies
+from gesscale.ports import ClusterState, Knowledge
 
 #: Time during which no replica is added beyond those that get work.
 _LIMIT_KEPT_S = 3600.0
@@ -30,11 +29,6 @@ def idle_replicas(present: _Nodes, reading: OperatorReading, order: Order | None
     return tuple(node for node in present if node not in reading.placement)
 
 
-def plan_without_idle(idle: _Nodes, plan: Plan, reading: OperatorReading) -> Plan:
-    """Return the plan that removes idle replicas."""
-    return replace(plan, reason=Reason.IDLE_REPLICA, detail=details.idle(idle), placement=reading.placement)
-
-
 def work_limit(operator: Operator, reading: OperatorReading, knowledge: Knowledge) -> int | None:
     """Return the number of replicas that get work, at least the minimum; None if it is unknown.
 
@@ -48,21 +42,19 @@ def work_limit(operator: Operator, reading: OperatorReading, knowledge: Knowledg
     return None if limit is None else max(limit, operator.min_replicas)
 
 
-def useful_placement(
-    present: _Nodes, operator: Operator, reading: OperatorReading, latencies: Latencies
-) -> _Nodes | None:
-    """Return the placement without the farthest replicas that get no work; None if there are none, or it is unknown."""
-    if reading.useful_replicas is None or latencies.map_status.stale:
+def without_workless(
+    present: _Nodes, operator: Operator, reading: OperatorReading, knowledge: Knowledge
+) -> tuple[_Nodes, str] | None:
+    """Return the placement without the replicas that get no work, and why; None if there are none, or it is unknown."""
+    idle = idle_replicas(present, reading, knowledge.latest(operator.name))
+    if idle and reading.saturated_share and reading.replicas >= operator.min_replicas:
+        return reading.placement, details.idle(idle)
+    if reading.useful_replicas is None or knowledge.latencies.map_status.stale:
         return None
     limit = max(reading.useful_replicas, operator.min_replicas)
-    steps = removal_steps(latencies.map, present, operator.driver_node)
-    return next((placement for placement in steps if len(placement) == limit), None)
-
-
-def plan_without_surplus(useful: _Nodes, plan: Plan, reading: OperatorReading) -> Plan:
-    """Return the plan that keeps only the replicas that get work."""
-    detail = details.surplus(reading.replicas, at_useful(reading))
-    return replace(plan, reason=Reason.IDLE_REPLICA, detail=detail, placement=useful)
+    steps = removal_steps(knowledge.latencies.map, present, operator.driver_node)
+    surplus = details.surplus(reading.replicas, at_useful(reading))
+    return next(((placement, surplus) for placement in steps if len(placement) == limit), None)
 
 
 def too_few_recently(orders: Sequence[Order], load: LoadHistory, at_s: float, bucket_s: float) -> tuple[TooFew, ...]:
@@ -75,16 +67,6 @@ def too_few_recently(orders: Sequence[Order], load: LoadHistory, at_s: float, bu
         if rate is not None and order.before is not None:
             found.append(TooFew(order.before, rate))
     return tuple(found)
-
-
-def trigger_interval_s(reading: OperatorReading) -> float:
-    """Return the trigger interval, one second if unknown."""
-    return reading.trigger_s or 1.0
-
-
-def count_moves(present: _Nodes, choice: _Nodes) -> int:
-    """Return the number of replicas that move to another node."""
-    return min(len(present), len(choice)) - len(set(present) & set(choice))
 
 
 def limit_reason(
@@ -123,7 +105,7 @@ def change_reason(before: int, after: int, verdict: Verdict) -> Reason:
 
 
 def blocking_reason(
-    reading: OperatorReading, present: tuple[str, ...], operator: Operator, cluster: ClusterState, knowledge: Knowledge
+    reading: OperatorReading, present: _Nodes, operator: Operator, cluster: ClusterState, knowledge: Knowledge
 ) -> tuple[Reason, str] | None:
     """Return the reason that blocks any change, whatever its cost; None if there is none."""
     if cluster.problem:

@@ -1,17 +1,16 @@
 """The best placement for each number of replicas, by predicted capacity."""
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gesscale.model.workflow import Operator
-from gesscale.policies.gesscale.analysis.growth import Addition, GrowthEnd, carries_more, growing_sizes
-from gesscale.policies.gesscale.analysis.round_trips import RoundTrips, driver_rtts_ms
+from gesscale.plan.node_ranking import nearest_first
+from gesscale.policies.gesscale.analysis.capacity import OperatorModel, round_trips_ms
+from gesscale.policies.gesscale.analysis.growth import GrowthEnd, additions, carries_more, growing_sizes
 from latency_map import LatencyMap
-from perfmodel import CapacityModel, Points
+from perfmodel import Points
 
 Array = NDArray[np.float64]
 NodeOrders = NDArray[np.int64]
@@ -34,18 +33,15 @@ NEARER_PER_MS = 1e-6
 class Placements:
     """Best placement for each number of replicas."""
 
+    fitted: OperatorModel
     #: Nodes of 1, 2, ... replicas, sorted.
-    nodes: tuple[tuple[str, ...], ...]
+    nodes: tuple[_Nodes, ...]
     #: Predicted capacity of each placement.
     rows_per_s: Array
     #: Predicted capacity of the present placement.
     present_rows_per_s: float
-    #: Minimum and maximum number of replicas (min_replicas, max_replicas).
-    min_replicas: int
-    max_replicas: int
-    #: Returns the low ends of the 90 % intervals, and the nodes that could join the best placement of a size.
-    _low_rows_per_s: Callable[[], Array]
-    _additions: Callable[[int], tuple[Addition, ...]]
+    #: All considered nodes, present and free.
+    considered: _Nodes
 
     def up_to(self, replicas: int) -> "Placements":
         """Return the placements of at most this number of replicas; limits the present capacity too."""
@@ -58,53 +54,42 @@ class Placements:
         )
 
     @cached_property
-    def low_rows_per_s(self) -> Array:
-        """Low end of the 90 % interval of each predicted capacity."""
-        return self._low_rows_per_s()[: len(self.nodes)]
-
-    @cached_property
     def sizes(self) -> tuple[int, ...]:
         """The numbers of replicas to choose from: each carries more than all smaller ones."""
-        return growing_sizes(self.rows_per_s[: self.max_replicas], self.min_replicas)
+        operator = self.fitted.operator
+        return growing_sizes(self.rows_per_s[: operator.max_replicas], operator.min_replicas)
 
     @cached_property
     def growth_end(self) -> GrowthEnd | None:
         """Why there is no larger size; None at the maximum, or if no other node is free."""
         replicas = self.sizes[-1]
-        if replicas >= min(len(self.nodes), self.max_replicas):
+        if replicas >= min(len(self.nodes), self.fitted.operator.max_replicas):
             return None
         rows_per_s = float(self.rows_per_s[replicas - 1])
         found = [
             each
-            for each in self._additions(replicas)
+            for each in additions(self.fitted, self.nodes[replicas - 1], self.considered)
             if not carries_more(each.rows_per_s, replicas + 1, rows_per_s, replicas)
         ]
         return GrowthEnd(replicas=replicas, rows_per_s=rows_per_s, additions=tuple(found)) if found else None
 
 
-def placements(
-    model: CapacityModel,
-    operator: Operator,
-    present: Sequence[str],
-    free: Sequence[str],
-    *,
-    weights: Mapping[str, float],
-    delays: LatencyMap | None,
-    trigger_s: float,
-    moves: bool = True,
-) -> Placements:
+def placements(fitted: OperatorModel, present: _Nodes, free: _Nodes, *, moves: bool = True) -> Placements:
     """Find the nodes with the highest predicted capacity for each number of replicas.
 
     Nodes are sorted by their distance to the driver or to one of the nodes, with and without the present nodes first,
     and with the strongest first. The prefixes of all these orders are compared. So a query that only maps gets nodes
     near its driver, and one that shuffles gets nodes near each other.
     """
-    nodes = _candidate_nodes(tuple(present), tuple(free), operator.driver_node, delays)
+    operator, delays = fitted.operator, fitted.delays
+    if len(free) > MAX_FREE_NODES:
+        free = nearest_first(delays, free, operator.driver_node)[:MAX_FREE_NODES]
+    nodes = (*present, *free)
     options = _enumerate_placements(
         nodes,
         len(present),
         operator.driver_node,
-        tuple(weights.get(node, 1.0) for node in nodes),
+        tuple(fitted.weights.get(node, 1.0) for node in nodes),
         delays,
         max_replicas=max(operator.max_replicas, len(present)),
         moves=moves,
@@ -112,59 +97,24 @@ def placements(
     counts = np.arange(1, options.moved.shape[1] + 1)
     caps = [operator.batch_rows(int(count)) for count in counts]
     cap_rows = np.broadcast_to(np.array(caps, dtype=float), options.moved.shape)
-    points = replace(options.points, cap_rows=cap_rows, trigger_s=trigger_s)
-    found = model.middle(points)
+    points = replace(options.points, cap_rows=cap_rows, trigger_s=fitted.trigger_s)
+    found = fitted.model.middle(points)
     score = np.where(options.moved > 0, found * (1 - MIN_GAIN), found) * (1 - NEARER_PER_MS * points.nd_max_ms)
     best = np.argmax(score, axis=0)
-
-    def additions(replicas: int) -> tuple[Addition, ...]:
-        placement = options.orders[best[replicas - 1], :replicas]
-        return _additions(model, options, placement, operator.batch_rows(replicas + 1), trigger_s)
-
     return Placements(
+        fitted=fitted,
         nodes=tuple(options.named(row, count) for row, count in zip(best.tolist(), counts.tolist(), strict=True)),
         rows_per_s=found[best, counts - 1],
         present_rows_per_s=float(found[options.present_row, len(present) - 1]),
-        min_replicas=operator.min_replicas,
-        max_replicas=operator.max_replicas,
-        _low_rows_per_s=lambda: model.predict(points.at(best, counts - 1)).low,
-        _additions=additions,
+        considered=nodes,
     )
-
-
-def _additions(
-    model: CapacityModel, options: "_PlacementOptions", placement: NodeOrders, cap_rows: int | None, trigger_s: float
-) -> tuple[Addition, ...]:
-    """Return the nodes that could join a placement, the highest capacity first; without those of unknown delay."""
-    to_driver_ms, to_others_ms = options.trips.driver_ms, options.trips.pairs_ms[:, placement].max(axis=1)
-    free = np.setdiff1d(np.flatnonzero(~np.isnan(to_driver_ms + to_others_ms)), placement)
-    driver_ms, pair_ms = to_driver_ms[placement].max(), to_others_ms[placement].max()
-    near = Points(
-        weight=options.weights[placement].sum() + options.weights[free],
-        even_weight=(len(placement) + 1) * np.minimum(options.weights[placement].min(), options.weights[free]),
-        driver_ms=np.full(len(free), driver_ms),
-        pair_ms=np.full(len(free), pair_ms),
-        cap_rows=np.full(len(free), np.nan if cap_rows is None else float(cap_rows)),
-        trigger_s=trigger_s,
-    )
-    far_from_driver = replace(near, driver_ms=np.maximum(driver_ms, to_driver_ms[free]))
-    far_from_others = replace(near, pair_ms=np.maximum(pair_ms, to_others_ms[free]))
-    rows_per_s = model.middle(replace(far_from_driver, pair_ms=far_from_others.pair_ms))
-    others_cost_more = model.middle(far_from_others) < model.middle(far_from_driver)
-    delay_ms = np.where(others_cost_more, to_others_ms[free], to_driver_ms[free])
-    names = [options.nodes[index] for index in free.tolist()]
-    found = map(Addition, names, delay_ms.tolist(), rows_per_s.tolist(), model.middle(near).tolist())
-    return tuple(sorted(found, key=lambda each: (-each.rows_per_s, each.delay_ms, each.node)))
 
 
 @dataclass(frozen=True, slots=True)
 class _PlacementOptions:
     """Orders of nodes, and the inputs of the law for each prefix; shape ``(o, max_replicas)``."""
 
-    #: The considered nodes, their weights and round trips (nodes, weights, trips).
     nodes: _Nodes
-    weights: Array
-    trips: RoundTrips
     #: Orders as indices of the nodes.
     orders: NodeOrders
     #: Conditions of each prefix, without its cap.
@@ -184,17 +134,6 @@ class _PlacementOptions:
         return known
 
 
-def _candidate_nodes(present: _Nodes, free: _Nodes, driver_node: str, delays: LatencyMap | None) -> _Nodes:
-    """Return the present nodes and the considered free ones."""
-
-    def find() -> _Nodes:
-        return (*present, *_nearest(free, driver_node, delays))
-
-    if delays is None:
-        return find()
-    return delays.cached((_candidate_nodes, present, free, driver_node), find)
-
-
 def _enumerate_placements(
     nodes: _Nodes,
     present: int,
@@ -208,18 +147,14 @@ def _enumerate_placements(
     """Return the orders of nodes, the first of which are the present ones; cached per map."""
 
     def find() -> _PlacementOptions:
-        trips = RoundTrips.of(nodes, driver_node, delays)
-        driver_ms, pairs_ms = (
-            np.nan_to_num(values, nan=UNKNOWN_RTT_MS) for values in (trips.driver_ms, trips.pairs_ms)
-        )
+        trips = round_trips_ms(nodes, driver_node, delays)
+        driver_ms, pairs_ms = (np.nan_to_num(values, nan=UNKNOWN_RTT_MS) for values in trips)
         weight, is_present = np.array(weights), np.arange(len(nodes)) < present
         orders = _orders(driver_ms, pairs_ms, weight, is_present, max_replicas, moves=moves)
         counts = np.arange(1, orders.shape[1] + 1)
         moved = np.minimum(counts, present) - np.cumsum(is_present[orders], axis=1)
         return _PlacementOptions(
             nodes=nodes,
-            weights=weight,
-            trips=trips,
             orders=orders,
             points=Points(
                 weight=np.cumsum(weight[orders], axis=1),
@@ -235,14 +170,6 @@ def _enumerate_placements(
     if delays is None:
         return find()
     return delays.cached((_enumerate_placements, nodes, present, driver_node, weights, max_replicas, moves), find)
-
-
-def _nearest(free: Sequence[str], driver_node: str, delays: LatencyMap | None) -> Sequence[str]:
-    """Return the free nodes nearest to the driver, at most `MAX_FREE_NODES`."""
-    if len(free) <= MAX_FREE_NODES:
-        return free
-    driver_ms = driver_rtts_ms(free, driver_node, delays)  # NaN is sorted last
-    return [free[index] for index in np.argsort(driver_ms, kind="stable")[:MAX_FREE_NODES]]
 
 
 def _orders(

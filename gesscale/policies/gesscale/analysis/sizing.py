@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from gesscale.policies.gesscale.analysis.changes import ChangeTimes
 from gesscale.policies.gesscale.analysis.demand import BUCKETS_KEPT
+from perfmodel import Estimate
 
 #: More replicas are put off until rows wait this share of the allowed time, and those that come leave no more to wait:
 #: the rest is a margin for a higher load and a slow start.
@@ -53,6 +54,11 @@ class Size(NamedTuple):
     high: float = math.inf
     #: Replicas that move to another node.
     moved: int = 0
+
+    @property
+    def mst(self) -> Estimate:
+        """The predicted capacity."""
+        return Estimate(low=self.low, mid=self.mid, high=self.high)
 
 
 class TooFew(NamedTuple):

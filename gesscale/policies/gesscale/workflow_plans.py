@@ -1,12 +1,29 @@
-"""Resolves contention: a node without room for all operators goes to those whose rows would be late without it."""
+"""Plans of the operators of a workflow: rates between operators, and contention for nodes.
+
+A node without room for all operators goes to those whose rows would be late without it.
+"""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from gesscale.model.decision import Plan, Reason
 from gesscale.policies.gesscale.details import CONTENDED_NODE
 from gesscale.ports import ClusterState
+
+
+class Flow(NamedTuple):
+    """Present output rate of an operator and the rate after its plan, rows/s."""
+
+    now: float
+    planned: float
+
+
+def growth_factor(feeding: Sequence[Flow]) -> float:
+    """Return the factor by which the output of the upstream operators grows, at least 1."""
+    now = sum(flow.now for flow in feeding)
+    return max(1.0, sum(flow.planned for flow in feeding) / now) if now > 0 else 1.0
 
 
 def resolve_node_contention(

@@ -1,0 +1,74 @@
+"""Inputs of the sizing rule: the sizes with their capacities, the load ahead, and the times of a change."""
+
+import math
+from collections.abc import Sequence
+from statistics import NormalDist
+
+from gesscale.model.observation import OperatorReading
+from gesscale.model.order import Order
+from gesscale.policies.gesscale.analysis.capacity import OperatorModel
+from gesscale.policies.gesscale.analysis.changes import change_times
+from gesscale.policies.gesscale.analysis.demand import waiting_rows
+from gesscale.policies.gesscale.analysis.limits import too_few_recently
+from gesscale.policies.gesscale.analysis.placements import Placements
+from gesscale.policies.gesscale.analysis.sizing import LoadAhead, Size, SizingRule
+from gesscale.policies.gesscale.memo import GesscaleMemo
+from gesscale.policies.gesscale.settings import GesscaleSettings
+
+#: Safety margin of a batch before its deadline, in cycles.
+_SAFETY_CYCLES = 1.5
+_MIN_ALLOWED_SHARE = 0.3
+
+_Nodes = tuple[str, ...]
+
+
+def sizes_of(sized: Placements, reading: OperatorReading, present: _Nodes) -> tuple[Size, dict[Size, _Nodes]]:
+    """Return the present size, and the sizes to choose from with their placements, the fewest replicas first."""
+
+    def size_of(nodes: _Nodes, mid: float) -> Size:
+        mst = sized.fitted.mst(nodes)
+        low, high = (0.0, math.inf) if mst is None else (mst.low, max(mst.high, mid))
+        low = min(mid, max(low, sized.fitted.proportional_rows_per_s(reading, nodes)))
+        moved = min(len(present), len(nodes)) - len(set(present) & set(nodes))
+        return Size(replicas=len(nodes), mid=mid, low=low, high=high, moved=moved)
+
+    now = size_of(present, sized.present_rows_per_s)
+    best = {sized.nodes[n - 1]: float(sized.rows_per_s[n - 1]) for n in sized.sizes}
+    return now, {now if nodes == present else size_of(nodes, mid): nodes for nodes, mid in best.items()}
+
+
+def sizing_rule(
+    now: Size,
+    sizes: Sequence[Size],
+    fitted: OperatorModel,
+    reading: OperatorReading,
+    memo: GesscaleMemo,
+    orders: Sequence[Order],
+    settings: GesscaleSettings,
+    slo_s: float,
+    growth: float,
+) -> SizingRule:
+    """Return the rule with its inputs; the load grows by a factor."""
+    bucket_s = memo.bucket_s(slo_s)
+    ahead = memo.load.forecast(bucket_s)
+    rarely = settings.late_minute_price / (1 + settings.late_minute_price)
+    high = max(0.0, ahead.rate + NormalDist().inv_cdf(rarely) * ahead.spread)
+    late_s = _SAFETY_CYCLES * max(fitted.trigger_s, reading.batches[-1].seconds)
+    return SizingRule(
+        present=now,
+        sizes=sizes,
+        max_replicas=fitted.operator.max_replicas,
+        load=LoadAhead(
+            expected=ahead.rate * growth,
+            high=high * growth,
+            past=(memo.load.rates(bucket_s) * growth).tolist(),
+            backlog_rows=waiting_rows(reading, ahead.newest, now.mid),
+            bucket_s=bucket_s,
+        ),
+        change=change_times(orders, fitted.trigger_s, restarts=fitted.operator.restarts),
+        allowed_s=max(slo_s - late_s, _MIN_ALLOWED_SHARE * slo_s),
+        step_s=memo.period_s,
+        change_price=settings.change_price,
+        late_minute_price=settings.late_minute_price,
+        too_few=too_few_recently(orders, memo.load, reading.at_s, bucket_s),
+    )
