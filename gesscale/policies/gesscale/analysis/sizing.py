@@ -210,7 +210,7 @@ class SizingRule:
         stop_s, load = self.change.stop_s, self.load.expected
         if stop_s <= self.allowed_s:
             return 0.0
-        spare = max(size.low - load, _MIN_SPARE_SHARE * size.low)
+        spare = max(size.low - load, _MIN_SPARE_SHARE * size.mid)  # the low end may be 0
         waiting = self.load.backlog_rows + load * stop_s
         return (stop_s - self.allowed_s + max(0.0, waiting - self.allowed_s * size.low) / spare) / 60
 

@@ -138,6 +138,14 @@ def test_a_stop_of_the_job_is_worth_replicas() -> None:
     assert chosen(replace(once, change=stops))[0] > chosen(once)[0]
 
 
+def test_a_size_of_which_nothing_is_certain_can_be_chosen() -> None:
+    # Where a change stops the job, it is worth what the low end drains; here that is nothing.
+    unsure = (*SIZES[:4], *(size._replace(low=0.0) for size in SIZES[4:]))
+    choice = rule(4, 450, sizes=unsure, backlog=30_000, change=ChangeTimes(start_s=10.0, stop_s=120.0)).choose()
+    assert choice.why is Why.NEEDED
+    assert choice.size.replicas > 4
+
+
 @given(
     load=st.floats(0, 2000),
     spread=st.floats(0, 500),
