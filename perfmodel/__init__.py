@@ -5,16 +5,15 @@
 package uses no clock, no files and no part of the auto-scaler.
 """
 
-from perfmodel.batch_evidence import BatchEvidence, BatchSample, PlacementSums
+from perfmodel.batch_evidence import BatchEvidence, BatchSample
 from perfmodel.batch_time import BATCH_TIME, FittedBatchTime, fit_batch_time
 from perfmodel.eq1 import EQ1, PROPORTIONAL, FittedEq1, fit_eq1
-from perfmodel.model import AUTO, CapacityModel, fit_model, summary_of
+from perfmodel.model import CapacityModel, fit_model, summary_of
 from perfmodel.points import Estimate, Estimates, Points
 from perfmodel.readings import ModelError, Reading
 from perfmodel.summary import HeldOut, LawSummary, ModelSummary, ParameterEstimate
 
 __all__ = [
-    "AUTO",
     "BATCH_TIME",
     "EQ1",
     "PROPORTIONAL",
@@ -30,7 +29,6 @@ __all__ = [
     "ModelError",
     "ModelSummary",
     "ParameterEstimate",
-    "PlacementSums",
     "Points",
     "Reading",
     "fit_batch_time",

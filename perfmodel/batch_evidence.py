@@ -76,25 +76,20 @@ class PlacementSums(NamedTuple):
     def plus(self, sample: BatchSample) -> "PlacementSums":
         """Return the sums with one more batch."""
         rows, seconds, certainty = sample.rows, sample.seconds, 1 / (0.03 * sample.seconds + 0.02) ** 2
-        return PlacementSums(
-            sample.weight,
-            sample.even_weight,
-            sample.driver_ms,
-            sample.pair_ms,
-            FADE * self.batches + 1,
-            max(self.at_s, sample.at_s),
-            FADE * self.one + certainty,
-            FADE * self.rows + certainty * rows,
-            FADE * self.squared_rows + certainty * rows * rows,
-            FADE * self.seconds + certainty * seconds,
-            FADE * self.both + certainty * rows * seconds,
+        added = (
+            1.0,
+            certainty,
+            certainty * rows,
+            certainty * rows * rows,
+            certainty * seconds,
+            certainty * rows * seconds,
         )
+        batches, *sums = (FADE * old + new for old, new in zip((self.batches, *self[6:]), added, strict=True))
+        return PlacementSums(*sample[2:6], batches, max(self.at_s, sample.at_s), *sums)
 
     def times(self, share: float) -> "PlacementSums":
         """Return the same evidence with less weight."""
-        scaled = PlacementSums(*(share * each for each in self))
-        conditions = dict(zip(self._fields[:4], self[:4], strict=True))
-        return scaled._replace(at_s=self.at_s, **conditions)
+        return PlacementSums(*self[:4], share * self.batches, self.at_s, *(share * each for each in self[6:]))
 
     def contradicts(self, samples: Sequence[BatchSample]) -> bool:
         """Return whether batches are far, in their mean, from the line through the earlier ones of this placement."""

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from gesscale.common.errors import Problem
 from perfmodel.batch_evidence import SMALLEST, BatchEvidence
-from perfmodel.interval import quantile
-from perfmodel.points import Estimates, Points, Vector
+from perfmodel.points import Estimates, Points, Vector, quantile
 from perfmodel.readings import HALF_LIFE_S
 from perfmodel.summary import HeldOut, LawSummary, ParameterEstimate
 
@@ -204,18 +203,9 @@ _REPORTED = (
     ("even_share", "1"),
 )
 #: They as sums of the parameters; the last one is relative to twice the time of a row.
-_REPORTED_OF = np.array(
-    [
-        [1, 0, 0, 0, 0, 0],
-        [0, 1, 1, 0, 0, 0],
-        [0, 0, 0, 1, 0, 0],
-        [0, 0, 0, 0, 1, 0],
-        [0, 0, 0, 0, 0, 1],
-        [0, -1, 1, 0, 0, 0],
-    ],
-    dtype=float,
-)
-_MOST = np.array([np.inf, np.inf, np.inf, np.inf, np.inf, 1.0])
+_REPORTED_OF = np.eye(TERMS)[[0, 1, 3, 4, 5, 2]]
+_REPORTED_OF[1, 2], _REPORTED_OF[5, 1] = 1, -1
+_MOST = np.array([*[np.inf] * 5, 1.0])
 
 
 @lru_cache(maxsize=256)  # Analyze and Plan use the same evidence

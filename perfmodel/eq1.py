@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gesscale.common.errors import Problem
-from perfmodel.interval import quantile
-from perfmodel.points import Estimates, Points, Vector
+from perfmodel.points import Estimates, Points, Vector, quantile
 from perfmodel.readings import (
     SAME_CAPACITY_LOG,
     SAME_DELAY_MS,
@@ -160,8 +159,6 @@ def fit_eq1(
 
     Parameters
     ----------
-    readings
-        Readings of an operator, in any order.
     now_s
         Present time for ``max_age_s``; None for the time of the newest reading.
     law
@@ -185,7 +182,7 @@ def fit_eq1(
     conditions, count, warnings = distinct_conditions(readings, now_s, max_age_s=max_age_s, half_life_s=half_life_s)
     if not conditions:
         return None
-    theta, identified = _fitted(law, conditions)
+    theta, identified, uncertainty = _fitted(law, conditions)
     return FittedEq1(
         law=law,
         theta=theta,
@@ -193,7 +190,7 @@ def fit_eq1(
         conditions=conditions,
         readings=count,
         warnings=(*warnings, *_warnings(law, theta, identified, conditions)),
-        uncertainty=_uncertainty(law, conditions),
+        uncertainty=uncertainty,
     )
 
 
@@ -230,9 +227,10 @@ def _gradient(theta: _Theta, capacity: Vector, nd_ms: Vector) -> NDArray[np.floa
 
 
 @lru_cache(maxsize=2048)
-def _fitted(law: str, conditions: tuple[ReadingGroup, ...]) -> tuple[_Theta, _Identified]:
+def _fitted(law: str, conditions: tuple[ReadingGroup, ...]) -> tuple[_Theta, _Identified, Uncertainty]:
     """Fit the identified parameters; cached, as most steps have no new condition."""
-    return _minimised(law, conditions, None)
+    theta, identified = _minimised(law, conditions, None)
+    return theta, identified, _uncertainty(law, conditions, theta, identified)
 
 
 def _minimised(law: str, conditions: Sequence[ReadingGroup], near: _Theta | None) -> tuple[_Theta, _Identified]:
@@ -274,20 +272,15 @@ def _minimised(law: str, conditions: Sequence[ReadingGroup], near: _Theta | None
     return complete(found.x), identified
 
 
-@lru_cache(maxsize=2048)
-def _uncertainty(law: str, conditions: tuple[ReadingGroup, ...]) -> Uncertainty:
+def _uncertainty(law: str, conditions: tuple[ReadingGroup, ...], theta: _Theta, identified: _Identified) -> Uncertainty:
     """Return the errors at held-out conditions, and the spread of law and parameters that follows from them."""
-    theta, identified = _fitted(law, conditions)
     capacity, nd_ms, rates, weights = np.array(conditions).T
     free = np.array(identified)
     design = (np.sqrt(weights) / rates)[:, None] * _gradient(theta, capacity, nd_ms)[:, free]
     inverse = np.linalg.pinv(design.T @ design)
     kept = 1 - np.minimum(np.einsum("pi,ij,pj->p", design, inverse, design), 1.0)
-    errors = (
-        tuple(_held_out_error(law, conditions, index, theta) for index in range(len(conditions)))
-        if len(rates) > 1
-        else ()
-    )
+    held_out = range(len(conditions)) if len(conditions) > 1 else ()
+    errors = tuple(_held_out_error(law, conditions, index, theta) for index in held_out)
     known = kept > 0.01
     # A held-out error has the variance of the law divided by the share of the condition that others do not determine.
     squares = float(np.sum(np.square(errors)[known] * kept[known])) if errors else 0.0

@@ -55,13 +55,7 @@ def summary_of(used: FittedEq1 | FittedBatchTime, laws: Sequence[LawSummary] = (
 
 
 def fit_model(
-    readings: Sequence[Reading],
-    batches: BatchEvidence,
-    *,
-    law: str = AUTO,
-    now_s: float | None = None,
-    max_age_s: float | None = MAX_AGE_S,
-    half_life_s: float | None = HALF_LIFE_S,
+    readings: Sequence[Reading], batches: BatchEvidence, *, law: str = AUTO, now_s: float | None = None
 ) -> CapacityModel | None:
     """Fit both laws; None before any evidence.
 
@@ -72,10 +66,10 @@ def fit_model(
     law
         ``eq1``, ``batch-time``, or ``auto``: the law of the lower held-out error. Eq. 1 needs a clear lead, as it
         predicts too much beyond its readings. A law without evidence gives way to the other.
-    now_s, max_age_s, half_life_s
-        Present time, and the age of readings, as for `fit_eq1`.
+    now_s
+        Present time; None for the time of the newest reading.
     """
-    eq1 = fit_eq1(readings, now_s, max_age_s=max_age_s, half_life_s=half_life_s)
+    eq1 = fit_eq1(readings, now_s, max_age_s=MAX_AGE_S, half_life_s=HALF_LIFE_S)
     batch_time = fit_batch_time(batches)
     used = _chosen(law, eq1, batch_time)
     return None if used is None else CapacityModel(eq1=eq1, batch_time=batch_time, used=used)

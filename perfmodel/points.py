@@ -1,6 +1,7 @@
 """Conditions of placements as vectors, the input of both laws, and predictions for them."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,9 @@ from numpy.typing import NDArray
 from perfmodel.readings import ModelError
 
 Vector = NDArray[np.float64]
+
+#: Confidence that an interval contains the true value.
+CONFIDENCE = 0.9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -46,17 +50,6 @@ class Points:
             pair_ms=np.array([nd_max_ms if pair_ms is None else pair_ms], dtype=float),
             cap_rows=np.array([np.nan if cap_rows is None else cap_rows], dtype=float),
             trigger_s=trigger_s,
-        )
-
-    def at(self, *indices: NDArray[np.int64]) -> "Points":
-        """Return some of the placements, by their indices."""
-        return Points(
-            weight=self.weight[indices],
-            even_weight=self.even_weight[indices],
-            driver_ms=self.driver_ms[indices],
-            pair_ms=self.pair_ms[indices],
-            cap_rows=self.cap_rows[indices],
-            trigger_s=self.trigger_s,
         )
 
     @property
@@ -98,3 +91,17 @@ class Estimates(NamedTuple):
     def at(self, index: int) -> Estimate:
         """Return the estimate of one of a vector of placements."""
         return Estimate(low=float(self.low[index]), mid=float(self.mid[index]), high=float(self.high[index]))
+
+
+@lru_cache(maxsize=256)
+def quantile(freedom: float) -> float:
+    """Return the half width of a 90 % interval in standard deviations, by Student's distribution.
+
+    Examples
+    --------
+    >>> round(quantile(2.0), 6), round(quantile(1000.0), 6)
+    (2.919986, 1.646379)
+    """
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, (1 + CONFIDENCE) / 2))

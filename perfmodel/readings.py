@@ -42,31 +42,19 @@ class ModelError(InvalidValueError):
 class Reading:
     """One window in which an operator worked at its limit.
 
-    Attributes
-    ----------
-    replicas
-        n, at least 1.
-    nd_max_ms
-        NDmax of the placement, round trip, the driver's node included.
-    batch_rows
-        Mean rows of its batches.
-    weight
-        Sum of the capacity weights of the replicas.
-
     Raises
     ------
     ModelError
         When a value is beyond 1e15, above 0 by less than 1e-9, or out of its range.
-
-    Examples
-    --------
-    >>> Reading(replicas=2, nd_max_ms=150, rows_per_s=3000, weight=1.5).capacity
-    1.5
     """
 
+    #: n, at least 1.
     replicas: int
+    #: NDmax of the placement, round trip, the driver's node included.
     nd_max_ms: float
+    #: Sum of the capacity weights of the replicas.
     weight: float | None = None
+    #: Mean rows of its batches.
     batch_rows: float | None = None
     #: Observed throughput, the MST; above 0.
     rows_per_s: float
@@ -135,15 +123,7 @@ class _Readings(tuple[Reading, ...]):
 def distinct_conditions(
     readings: Sequence[Reading], now_s: float | None = None, *, max_age_s: float | None, half_life_s: float | None
 ) -> Distinct:
-    """Group readings by their conditions; their order does not matter.
-
-    Parameters
-    ----------
-    now_s
-        None for the time of the newest reading.
-    max_age_s, half_life_s
-        Maximum age, and the age at which a reading has half its weight; None for no limit.
-    """
+    """Group readings by their conditions, whatever their order; see `fit_eq1`."""
     if not readings:
         return Distinct((), 0, ())
     now_s = max(reading.at_s for reading in readings) if now_s is None else now_s
