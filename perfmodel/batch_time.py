@@ -158,23 +158,15 @@ class FittedBatchTime:
         now, first = (np.sqrt(np.diag(transform @ spread @ transform.T)) for spread in (self.covariance, prior))
         values = np.array([fixed_s, both_s, shared_row_s, driver_trips, pair_trips, even_row_s / both_s])
         half = quantile(self.uncertainty[1]) * now
-        return LawSummary(
-            law=self.law,
-            parameters=tuple(
-                ParameterEstimate(name=name, unit=unit, value=value, low=low, high=high, identified=each)
-                for (name, unit), value, low, high, each in zip(
-                    _REPORTED,
-                    values.tolist(),
-                    np.maximum(values - half, 0.0).tolist(),
-                    np.minimum(values + half, _MOST).tolist(),
-                    (now <= _IDENTIFIED_SHARE * first).tolist(),
-                    strict=True,
-                )
-            ),
-            held_out_error_pct=self.held_out.mean_pct,
-            conditions=len(self.held_out.errors),
-            readings=round(sum(each.batches for each in self.evidence.placements)),
-        )
+        low, high = np.maximum(values - half, 0.0), np.minimum(values + half, _MOST)
+        figures = (each.tolist() for each in (values, low, high, now <= _IDENTIFIED_SHARE * first))
+        columns = zip(_REPORTED, *figures, strict=True)
+        parameters = [
+            ParameterEstimate(name=name, unit=unit, value=value, low=least, high=most, identified=known)
+            for (name, unit), value, least, most, known in columns
+        ]
+        batches = round(sum(each.batches for each in self.evidence.placements))
+        return LawSummary.of(self.law, parameters, self.held_out, batches)
 
     @property
     def warnings(self) -> tuple[Problem, ...]:

@@ -101,26 +101,20 @@ class FittedEq1:
     def summary(self) -> LawSummary:
         """Return the parameters with their intervals, and the error for held-out placements."""
         half = self.uncertainty.half_width * np.sqrt(np.diag(self.uncertainty.covariance))
-        return LawSummary(
-            law=self.law,
-            parameters=tuple(
-                ParameterEstimate(
-                    name=name,
-                    unit=unit,
-                    value=value,
-                    low=max(float(lowest), value - each) if known else None,
-                    high=min(float(highest), value + each) if known else None,
-                    identified=known,
-                )
-                for name, unit, value, each, known, lowest, highest in zip(
-                    _NAMES, _UNITS, self.theta, half.tolist(), self.identified, _LOWER, _UPPER, strict=True
-                )
-                if self.law == EQ1 or name == "alpha"
-            ),
-            held_out_error_pct=self.uncertainty.held_out.mean_pct,
-            conditions=len(self.uncertainty.held_out.errors),
-            readings=self.readings,
-        )
+        columns = zip(_NAMES, _UNITS, self.theta, half.tolist(), self.identified, _LOWER, _UPPER, strict=True)
+        parameters = [
+            ParameterEstimate(
+                name=name,
+                unit=unit,
+                value=value,
+                low=max(float(lowest), value - each) if known else None,
+                high=min(float(highest), value + each) if known else None,
+                identified=known,
+            )
+            for name, unit, value, each, known, lowest, highest in columns
+            if self.law == EQ1 or name == "alpha"
+        ]
+        return LawSummary.of(self.law, parameters, self.uncertainty.held_out, self.readings)
 
     def _widening(self, capacity: Vector, nd_ms: Vector) -> tuple[Vector, Vector]:
         """Return the widening of the low and the high end at the nearest reading, as logarithms.

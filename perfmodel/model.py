@@ -57,12 +57,10 @@ def summary_of(used: FittedEq1 | FittedBatchTime, laws: Sequence[LawSummary] = (
 def fit_model(
     readings: Sequence[Reading], batches: BatchEvidence, *, law: str = AUTO, now_s: float | None = None
 ) -> CapacityModel | None:
-    """Fit both laws; None before any evidence.
+    """Fit Eq. 1 to readings, and the law of batch times to batches; None before any evidence.
 
     Parameters
     ----------
-    readings, batches
-        Evidence of Eq. 1, and of the law of batch times.
     law
         ``eq1``, ``batch-time``, or ``auto``: the law of the lower held-out error. Eq. 1 needs a clear lead, as it
         predicts too much beyond its readings. A law without evidence gives way to the other.

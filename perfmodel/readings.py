@@ -186,11 +186,7 @@ def _condition(group: Sequence[Reading], newest_s: float, half_life_s: float | N
     return ReadingGroup(
         capacity=group[0].capacity,
         nd_max_ms=group[0].nd_max_ms,
-        rows_per_s=_rounded(float(rates[order][np.minimum(middles, len(group) - 1)].mean())),
+        # With four digits, another reading mostly leaves the fit, which is cached, as it is.
+        rows_per_s=float(f"{rates[order][np.minimum(middles, len(group) - 1)].mean():.4g}"),
         weight=2.0 ** round(math.log2(float(weights.max()))),
     )
-
-
-def _rounded(value: float) -> float:
-    """Round to four digits: another reading then mostly leaves the fit, which is cached, as it is."""
-    return float(f"{value:.4g}")

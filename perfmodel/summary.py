@@ -1,5 +1,6 @@
 """Summaries of fitted laws: the same figures for decisions, commands, the page, the resource and the gauges."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -49,6 +50,17 @@ class LawSummary:
     conditions: int = 0
     #: Number of readings or batches of the fit.
     readings: int = 0
+
+    @classmethod
+    def of(cls, law: str, parameters: Iterable[ParameterEstimate], held_out: HeldOut, readings: int) -> "LawSummary":
+        """Return the summary of a fit."""
+        return cls(
+            law=law,
+            parameters=tuple(parameters),
+            held_out_error_pct=held_out.mean_pct,
+            conditions=len(held_out.errors),
+            readings=readings,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

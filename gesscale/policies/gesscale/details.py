@@ -35,24 +35,12 @@ def other_capacity(replicas: int, mid_rows_per_s: float, low_rows_per_s: float, 
 
 
 def one_more(node: str, delay_ms: float, replicas: int, rows_per_s: float) -> str:
-    """Return the capacity with one more replica on a node.
-
-    Examples
-    --------
-    >>> one_more("edge2", 150, 2, 1010)
-    'with edge2, 150 ms away, 2 would carry 1,010'
-    """
+    """Return the capacity with one more replica on a node."""
     return f"with {node}, {delay_ms:.0f} ms away, {replicas} would carry {rows_per_s:,.0f}"
 
 
 def too_far(delay_ms: float, more_rows_per_s: float, rows_per_s: float) -> str:
-    """Return how far away a node is, and the capacity with it and without.
-
-    Examples
-    --------
-    >>> too_far(150, 1010, 1525)
-    '150 ms away: 1,010 rows/s with it, 1,525 without'
-    """
+    """Return how far away a node is, and the capacity with it and without."""
     return f"{delay_ms:.0f} ms away: {more_rows_per_s:,.0f} rows/s with it, {rows_per_s:,.0f} without"
 
 
@@ -67,11 +55,5 @@ def idle(nodes: Sequence[str]) -> str:
 
 
 def surplus(replicas: int, bound: str) -> str:
-    """Return that some replicas get no work, and why.
-
-    Examples
-    --------
-    >>> surplus(5, "the source has 4 partitions")
-    'not all of 5 replicas get work: the source has 4 partitions'
-    """
+    """Return that some replicas get no work, and why."""
     return f"not all of {format_replicas(replicas)} get work: {bound}"

@@ -1,6 +1,6 @@
 """The best placement for each number of replicas, by predicted capacity."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -103,7 +103,10 @@ def placements(fitted: OperatorModel, present: _Nodes, free: _Nodes, *, moves: b
     best = np.argmax(score, axis=0)
     return Placements(
         fitted=fitted,
-        nodes=tuple(options.named(row, count) for row, count in zip(best.tolist(), counts.tolist(), strict=True)),
+        nodes=tuple(
+            tuple(sorted(nodes[index] for index in options.orders[row, :count].tolist()))
+            for row, count in zip(best.tolist(), counts.tolist(), strict=True)
+        ),
         rows_per_s=found[best, counts - 1],
         present_rows_per_s=float(found[options.present_row, len(present) - 1]),
         considered=nodes,
@@ -114,7 +117,6 @@ def placements(fitted: OperatorModel, present: _Nodes, free: _Nodes, *, moves: b
 class _PlacementOptions:
     """Orders of nodes, and the inputs of the law for each prefix; shape ``(o, max_replicas)``."""
 
-    nodes: _Nodes
     #: Orders as indices of the nodes.
     orders: NodeOrders
     #: Conditions of each prefix, without its cap.
@@ -123,15 +125,6 @@ class _PlacementOptions:
     moved: NodeOrders
     #: Index of an order that starts with the present nodes.
     present_row: int
-    _named: dict[tuple[int, int], _Nodes] = field(default_factory=dict)
-
-    def named(self, row: int, count: int) -> _Nodes:
-        """Return the first nodes of an order, sorted."""
-        known = self._named.get((row, count))
-        if known is None:
-            known = tuple(sorted(self.nodes[index] for index in self.orders[row, :count].tolist()))
-            self._named[row, count] = known
-        return known
 
 
 def _enumerate_placements(
@@ -154,7 +147,6 @@ def _enumerate_placements(
         counts = np.arange(1, orders.shape[1] + 1)
         moved = np.minimum(counts, present) - np.cumsum(is_present[orders], axis=1)
         return _PlacementOptions(
-            nodes=nodes,
             orders=orders,
             points=Points(
                 weight=np.cumsum(weight[orders], axis=1),
