@@ -86,19 +86,15 @@ class FittedBatchTime:
         capped = ~np.isnan(points.cap_rows)
         rows = np.where(capped, points.cap_rows, mid * self._limit_s(points, overhead_s))
         seconds = overhead_s + rows * each_s
-        share = self.half_width(_terms(points, rows) * self.unit, seconds)
+        terms = _terms(points, rows) * self.unit
+        error, freedom = self.uncertainty
+        variance = np.einsum("...i,ij,...j", terms, self.covariance, terms) / seconds**2 + error**2
+        share = quantile(freedom) * np.sqrt(variance)
         # With a cap a longer batch is a lower rate, unless it still ends within the trigger interval.
         slow, fast = (np.maximum(seconds * each, points.trigger_s) for each in (1 + share, 1 / (1 + share)))
         low = np.where(capped, rows / slow, mid / (1 + share))
         high = np.where(capped, rows / fast, mid * (1 + share))
         return Estimates(np.minimum(low, mid), mid, np.maximum(high, mid))
-
-    def half_width(self, terms: Vector, seconds: Vector) -> Vector:
-        """Return half of the 90 % interval of predicted batch times, as a share of them."""
-        error, freedom = self.uncertainty
-        variance = np.einsum("...i,ij,...j", terms, self.covariance, terms) / seconds**2
-        width: Vector = quantile(freedom) * np.sqrt(variance + error**2)
-        return width
 
     @cached_property
     def covariance(self) -> NDArray[np.float64]:

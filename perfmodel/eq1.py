@@ -188,18 +188,8 @@ def fit_eq1(
     )
 
 
-def identifiable(conditions: Sequence[ReadingGroup]) -> _Identified:
-    """Return which of alpha, beta and gamma the conditions identify.
-
-    Examples
-    --------
-    Two capacities at one delay identify beta; with another delay, gamma comes first:
-
-    >>> identifiable([ReadingGroup(1, 0, 9, 1), ReadingGroup(2, 0, 17, 1)])
-    (True, True, False)
-    >>> identifiable([ReadingGroup(1, 0, 9, 1), ReadingGroup(2, 150, 15, 1)])
-    (True, False, True)
-    """
+def _identifiable(conditions: Sequence[ReadingGroup]) -> _Identified:
+    """Return which of alpha, beta and gamma the conditions identify; gamma comes before beta."""
     capacities, delays, *_ = np.array(conditions).T
     differ = bool(np.ptp(delays) > max(SAME_DELAY_MS, SAME_DELAY_SHARE * delays.max()))
     shape, ones = np.log(capacities), np.ones_like(capacities)
@@ -232,7 +222,7 @@ def _minimised(law: str, conditions: Sequence[ReadingGroup], near: _Theta | None
     from scipy.optimize import least_squares
 
     capacity, nd_ms, rates, weights = np.array(conditions).T
-    identified = identifiable(conditions) if law == EQ1 else (True, False, False)
+    identified = _identifiable(conditions) if law == EQ1 else (True, False, False)
     free, roots = np.array(identified), np.sqrt(weights)
     alpha = float(np.median(rates / capacity))
     start = np.where(free, [alpha, 0.9, 1e-3 * alpha] if near is None else near, [alpha, *_DEFAULTS[1:]])

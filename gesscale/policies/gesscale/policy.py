@@ -200,13 +200,7 @@ class GesscalePolicy:
         return Flow(min(demand / growth, analysis.mst.mid), min(demand, (plan.mst or analysis.mst).mid))
 
     def _plan(self, analysis: Analysis, cluster: ClusterState, knowledge: Knowledge, growth: float) -> Plan:
-        """Choose the nodes of an operator, if nothing blocks a change.
-
-        Parameters
-        ----------
-        growth
-            Factor by which the output of the upstream operators grows with their plans.
-        """
+        """Choose the nodes of an operator, if nothing blocks a change; its load grows by a factor."""
         operator = self.workflow.operators[analysis.operator]
         present = present_placement(analysis, cluster)
         reading, text = analysis.reading, analysis.memo

@@ -51,14 +51,7 @@ class GrowthEnd:
 
 
 def growing_sizes(rows_per_s: NDArray[np.float64], least: int) -> tuple[int, ...]:
-    """Return the numbers of replicas that carry more than each smaller one.
-
-    Parameters
-    ----------
-    rows_per_s
-        Predicted capacity of 1, 2, ... replicas.
-    least
-        The smallest number, which is always one of them.
+    """Return the numbers of replicas that carry more than each smaller one; the least is always one of them.
 
     Examples
     --------

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from gesscale.plan.node_ranking import nearest_first
 from gesscale.policies.gesscale.analysis.capacity import OperatorModel, round_trips_ms
 from gesscale.policies.gesscale.analysis.growth import GrowthEnd, additions, carries_more, growing_sizes
-from latency_map import LatencyMap
 from perfmodel import Points
 
 Array = NDArray[np.float64]
@@ -81,19 +80,11 @@ def placements(fitted: OperatorModel, present: _Nodes, free: _Nodes, *, moves: b
     and with the strongest first. The prefixes of all these orders are compared. So a query that only maps gets nodes
     near its driver, and one that shuffles gets nodes near each other.
     """
-    operator, delays = fitted.operator, fitted.delays
+    operator = fitted.operator
     if len(free) > MAX_FREE_NODES:
-        free = nearest_first(delays, free, operator.driver_node)[:MAX_FREE_NODES]
+        free = nearest_first(fitted.delays, free, operator.driver_node)[:MAX_FREE_NODES]
     nodes = (*present, *free)
-    options = _enumerate_placements(
-        nodes,
-        len(present),
-        operator.driver_node,
-        tuple(fitted.weights.get(node, 1.0) for node in nodes),
-        delays,
-        max_replicas=max(operator.max_replicas, len(present)),
-        moves=moves,
-    )
+    options = _enumerate_placements(fitted, nodes, len(present), moves=moves)
     counts = np.arange(1, options.moved.shape[1] + 1)
     caps = [operator.batch_rows(int(count)) for count in counts]
     cap_rows = np.broadcast_to(np.array(caps, dtype=float), options.moved.shape)
@@ -127,17 +118,11 @@ class _PlacementOptions:
     present_row: int
 
 
-def _enumerate_placements(
-    nodes: _Nodes,
-    present: int,
-    driver_node: str,
-    weights: tuple[float, ...],
-    delays: LatencyMap | None,
-    *,
-    max_replicas: int,
-    moves: bool,
-) -> _PlacementOptions:
+def _enumerate_placements(fitted: OperatorModel, nodes: _Nodes, present: int, *, moves: bool) -> _PlacementOptions:
     """Return the orders of nodes, the first of which are the present ones; cached per map."""
+    driver_node, delays = fitted.operator.driver_node, fitted.delays
+    weights = tuple(fitted.weights.get(node, 1.0) for node in nodes)
+    max_replicas = max(fitted.operator.max_replicas, present)
 
     def find() -> _PlacementOptions:
         trips = round_trips_ms(nodes, driver_node, delays)
