@@ -40,13 +40,8 @@ class BatchSample(NamedTuple):
     @property
     def usable(self) -> bool:
         """False if a figure is not finite or out of its range."""
-        return (
-            min(self[:4]) >= SMALLEST
-            and all(each <= LARGEST for each in self)
-            and self.driver_ms >= 0
-            and self.pair_ms >= 0
-            and math.isfinite(self.at_s)
-        )
+        in_range = all(abs(each) <= LARGEST for each in self)
+        return in_range and min(self[:4]) >= SMALLEST and min(self.driver_ms, self.pair_ms) >= 0
 
 
 class PlacementSums(NamedTuple):

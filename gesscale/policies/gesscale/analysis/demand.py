@@ -111,10 +111,6 @@ class LoadHistory(BaseModel):
         """Return the mean rates of past buckets, oldest first, rows/s; of a partial one if no whole one is known."""
         return _rates(_PointsKey(self.points), bucket_s)
 
-    def history(self) -> tuple[Array, Array]:
-        """Return the points as instants, seconds since the epoch, and rows."""
-        return _history_arrays(_PointsKey(self.points))
-
     def forecast(self, bucket_s: float) -> Forecast:
         """Forecast the next bucket; the rate is 0 if nothing is known."""
         level, growth = self._level_and_growth(bucket_s)
@@ -131,7 +127,7 @@ class LoadHistory(BaseModel):
 
     def rate_before(self, at_s: float, bucket_s: float) -> float | None:
         """Return the mean rate of the bucket before an instant, rows/s; None if it is not known."""
-        times, rows = self.history()
+        times, rows = _history_arrays(_PointsKey(self.points))
         if not times[0] <= at_s - bucket_s < at_s <= times[-1]:
             return None
         begin, end = np.interp([at_s - bucket_s, at_s], times, rows)
@@ -157,7 +153,7 @@ class LoadHistory(BaseModel):
 
     def _scored(self, bucket_s: float) -> "LoadHistory":
         """Learn from the forecasts whose buckets have passed."""
-        times, rows = self.history()
+        times, rows = _history_arrays(_PointsKey(self.points))
         gram, moments = np.array(self.gram), np.array(self.moments)
         squared_errors, errors = self.squared_errors, self.errors
         passed = [each for each in self.pending if each.at_s + bucket_s <= times[-1]]
