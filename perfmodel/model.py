@@ -63,13 +63,15 @@ def fit_model(
     ----------
     law
         ``eq1``, ``batch-time``, or ``auto``: the law of the lower held-out error. Eq. 1 needs a clear lead, as it
-        predicts too much beyond its readings. A law without evidence gives way to the other.
+        predicts too much beyond its readings, and three placements: a speed that was learned meanwhile makes no new
+        one. A law without evidence gives way to the other.
     now_s
         Present time; None for the time of the newest reading.
     """
     eq1 = fit_eq1(readings, now_s, max_age_s=MAX_AGE_S, half_life_s=HALF_LIFE_S)
     batch_time = fit_batch_time(batches)
-    used = _chosen(law, eq1, batch_time)
+    placements = {(each.replicas, round(each.nd_max_ms)) for each in readings}
+    used = _chosen(BATCH_TIME if law == AUTO and len(placements) < COMPARED_FROM else law, eq1, batch_time)
     return None if used is None else CapacityModel(eq1=eq1, batch_time=batch_time, used=used)
 
 

@@ -49,6 +49,22 @@ def test_equation_1_needs_three_placements():
     assert model_of(by_equation_1, places=((1, 0.0), (2, 100.0))).used.law == "batch-time"
 
 
+def test_a_learned_speed_makes_no_new_placement_for_equation_1():
+    # Two placements whose weights were learned meanwhile: the second node is half as fast, so two do what one does.
+    held = ((1, 0.0, 1.0), (2, 4.0, 2.0), (1, 0.0, 1.29), (2, 4.0, 2.19), (1, 0.0, 1.42))
+    readings = [
+        Reading(replicas=n, nd_max_ms=nd, weight=w, rows_per_s=195, at_s=at) for at, (n, nd, w) in enumerate(held)
+    ]
+    evidence = BatchEvidence()
+    for at, (n, nd) in enumerate(PLACES):
+        seconds = 4.0 if (n, nd) == (2, 100.0) else 24 / n
+        evidence = evidence.updated([BatchSample(CAP, seconds, n, n, nd, nd if n > 1 else 0.0, 100.0 * at)] * 10)
+    model = fit_model(readings, evidence)
+    assert model.summary.named("eq1").held_out_error_pct < 1
+    assert model.summary.named("batch-time").held_out_error_pct > 15
+    assert model.used.law == "batch-time"
+
+
 @pytest.mark.parametrize("law", ["eq1", "batch-time"])
 def test_a_law_can_be_chosen(law):
     model = model_of(by_batch_time, law=law)
