@@ -93,7 +93,8 @@ class FittedEq1:
         capacity, nd_ms = points.weight, points.nd_max_ms
         mid = self.middle(points)
         gradient = _gradient(self.theta, capacity, nd_ms)
-        spread = np.sqrt(np.einsum("...i,ij,...j", gradient, self.uncertainty.covariance, gradient) + mid**2)
+        of_parameters = np.einsum("...i,ij,...j", gradient, self.uncertainty.covariance, gradient)
+        spread = np.sqrt(np.maximum(of_parameters, 0.0) + mid**2)  # rounding may make it negative
         half = self.uncertainty.half_width * spread
         widen_low, widen_high = self._widening(capacity, nd_ms)
         return Estimates(np.maximum(mid - half, 0.0) * np.exp(-widen_low), mid, (mid + half) * np.exp(widen_high))
