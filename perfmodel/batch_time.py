@@ -89,7 +89,7 @@ class FittedBatchTime:
         terms = _terms(points, rows) * self.unit
         error, freedom = self.uncertainty
         variance = np.einsum("...i,ij,...j", terms, self.covariance, terms) / seconds**2 + error**2
-        share = quantile(freedom) * np.sqrt(variance)
+        share = quantile(freedom) * np.sqrt(np.maximum(variance, 0.0))
         # With a cap a longer batch is a lower rate, unless it still ends within the trigger interval.
         slow, fast = (np.maximum(seconds * each, points.trigger_s) for each in (1 + share, 1 / (1 + share)))
         low = np.where(capped, rows / slow, mid / (1 + share))
@@ -151,7 +151,9 @@ class FittedBatchTime:
         transform = _REPORTED_OF * self.unit
         transform[-1] /= 2 * both_s
         prior = np.diag(_PRIOR_DOUBT**2)
-        now, first = (np.sqrt(np.diag(transform @ spread @ transform.T)) for spread in (self.covariance, prior))
+        now, first = (
+            np.sqrt(np.maximum(np.diag(transform @ spread @ transform.T), 0.0)) for spread in (self.covariance, prior)
+        )
         values = np.array([fixed_s, both_s, shared_row_s, driver_trips, pair_trips, even_row_s / both_s])
         half = quantile(self.uncertainty[1]) * now
         low, high = np.maximum(values - half, 0.0), np.minimum(values + half, _MOST)

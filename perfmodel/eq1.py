@@ -101,7 +101,7 @@ class FittedEq1:
 
     def summary(self) -> LawSummary:
         """Return the parameters with their intervals, and the error for held-out placements."""
-        half = self.uncertainty.half_width * np.sqrt(np.diag(self.uncertainty.covariance))
+        half = self.uncertainty.half_width * np.sqrt(np.maximum(np.diag(self.uncertainty.covariance), 0.0))
         columns = zip(_NAMES, _UNITS, self.theta, half.tolist(), self.identified, _LOWER, _UPPER, strict=True)
         parameters = [
             ParameterEstimate(
