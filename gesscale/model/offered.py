@@ -15,7 +15,7 @@ class OfferedPoint(NamedTuple):
 
     #: Seconds since the epoch.
     at_s: Annotated[float, Field(ge=-MAX_EPOCH_S, le=MAX_EPOCH_S)]
-    #: Rows since the start of the counter; in a file at most so many that arithmetic with them does not overflow.
+    #: Rows since the start of the counter; bounded in a file, so that arithmetic does not overflow.
     rows: Annotated[float, Field(ge=0, le=1e18)]
 
 
