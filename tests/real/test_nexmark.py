@@ -37,7 +37,7 @@ for query in QUERIES.values():
     watch, done = JobWatch(SparkJobs(spark)), None
     while done is None and time.monotonic() < deadline + 60:  # Spark's account follows the end of a batch
         done = watch.work_of_batch(str(running.runId), newest)
-    with_state = sum(tasks.with_state for tasks in done.values())
+    with_state = sum(tasks.with_state for tasks in done.by_executor.values())
     found = asdict(compare(spark, query, source, folder / "sink"))
     found |= {"name": query.name, "failure": failure and str(failure)[:500], "with_state": with_state}
     print("RESULT " + json.dumps(found), flush=True)
