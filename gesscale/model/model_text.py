@@ -72,4 +72,5 @@ def parameter_text(parameter: ParameterEstimate) -> str:
 def _held_out(law: LawSummary) -> str:
     if law.held_out_error_pct is None:
         return "held-out error unknown"
-    return f"held-out error {law.held_out_error_pct:.1f} % over {law.conditions} placements"
+    placements = "1 placement" if law.conditions == 1 else f"{law.conditions} placements"
+    return f"held-out error {law.held_out_error_pct:.1f} % over {placements}"
