@@ -16,7 +16,7 @@ def add_end(
 ) -> list[OfferedPoint]:
     """Return the ends with a new one, without those that `join_end_offsets` no longer needs.
 
-    They begin anew if the topic was made again or the clock stepped back.
+    They restart if the topic was made again or the clock stepped back.
     """
     if ends and (end.at_s <= ends[-1].at_s or end.rows < ends[-1].rows):
         return [end]

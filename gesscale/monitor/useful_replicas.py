@@ -15,7 +15,7 @@ def useful_replicas(run: Sequence[Batch], loaded: Sequence[Batch]) -> int | None
     tasks therefore feeds at most t executors, however many slots each has: with four tasks and two slots each, four
     executors have one task each. The stage with the most tasks bounds the operator, as it may need all its executors.
 
-    Two kinds of counts are told apart. Kafka and the rate sources have their own number of partitions, and Spark's
+    There are two kinds of counts. Kafka and the rate sources have their own number of partitions, and Spark's
     shuffles theirs; the larger one is the bound. Other sources cut a batch into as many tasks as there are slots, so
     their tasks are no bound: with another replica there would be more. If their batches have fewer tasks than replicas,
     although rows wait, the tasks do not follow the replicas.
