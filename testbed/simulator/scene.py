@@ -95,6 +95,17 @@ class LinkSlowdown(SimulatedFault):
         return self
 
 
+class CostChange(SimulatedFault):
+    """A time in which each row costs more or less on all nodes, as on nodes that throttle.
+
+    Attributes
+    ----------
+    factor: Time of a row relative to the physics.
+    """
+
+    factor: Positive
+
+
 class CpuAccount(StrEnum):
     """Definition of CPU use, which the paper leaves open."""
 
@@ -156,6 +167,8 @@ class Scene:
     metrics: MetricTraits = field(default_factory=MetricTraits)
     failures: tuple[NodeFailure, ...] = ()
     slowdowns: tuple[LinkSlowdown, ...] = ()
+    #: Changes of the cost of a row; only on Spark, and unknown to the true MST.
+    cost_changes: tuple[CostChange, ...] = ()
     #: Time between two steps of the loop.
     period_s: float = 60.0
     #: Shortest time to a next step that a policy requests; None if it may not request one.

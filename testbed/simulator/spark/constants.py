@@ -34,6 +34,10 @@ class SparkPhysics:
     driver_round_trips: NotNegative
     #: Round trips to the driver for which a slot idles between two tasks.
     wave_round_trips: NotNegative = 1.0
+    #: Fewest rows of a batch (Kafka's ``minOffsetsPerTrigger``), and the time after which fewer are read
+    #: (``maxTriggerDelay``), seconds (min_rows, max_trigger_delay_s).
+    min_rows: Count = 0
+    max_trigger_delay_s: Positive = 900.0
     #: Tasks of a batch; 0 for one per slot.
     partitions: Count = 0
     #: Whether the source cuts a batch by the speeds of the slots, as

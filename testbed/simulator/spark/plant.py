@@ -57,6 +57,7 @@ class SparkPlant:
                 emit=self._emitter(name, streams),
                 placement=scene.initial[name],
                 reach_s=scene.metrics.reach_s,
+                cost_changes=scene.cost_changes,
                 seed=np.random.SeedSequence([seed, zlib.crc32(name.encode())]),
             )
             for name, operator in scene.workflow.operators.items()

@@ -12,6 +12,7 @@ from gesscale.model.observation import Batch
 from gesscale.model.workflow import Operator
 from testbed.simulator.fog import Fog
 from testbed.simulator.plant import Efforts, Tally
+from testbed.simulator.scene import CostChange
 from testbed.simulator.spark.batch import BatchTimeline, factors, run_batch, timeline_after_loss
 from testbed.simulator.spark.constants import SparkPhysics
 from testbed.simulator.spark.efforts import FinishedBatch, WorkSchedule, efforts
@@ -88,10 +89,15 @@ class Query:
         placement: Sequence[str],
         reach_s: float,
         seed: np.random.SeedSequence,
+        cost_changes: Sequence[CostChange] = (),
     ) -> None:
         of_starts, of_batches, of_tasks, of_slots = (np.random.default_rng(child) for child in seed.spawn(4))
         self.operator = operator
         self.physics = physics
+        self._cost_changes = [
+            (each.from_s, each.until_s, replace(physics, service_ms_per_row=physics.service_ms_per_row * each.factor))
+            for each in cost_changes
+        ]
         self.batches: list[Batch] = []
         # At most two batches begin in a trigger interval: one on time, and one after a late batch.
         self._done: deque[FinishedBatch] = deque(maxlen=2 * math.ceil(reach_s / physics.trigger_s) + 2)
@@ -204,7 +210,7 @@ class Query:
     def _trigger(self, at_s: float) -> None:
         offered_rows = self._stream.offered_rows(at_s)
         waiting_rows = int(offered_rows - self._done_rows)
-        if waiting_rows < 1:
+        if waiting_rows < 1 or (waiting_rows < self.physics.min_rows and not self._is_delayed(at_s)):
             self._idles.note(at_s)
             self.next_s = self._tick_s(at_s)
             return
@@ -219,7 +225,7 @@ class Query:
             running.period = running.timeline = None
             self.next_s = period.until_s
             return
-        physics = self.physics
+        physics = self._physics_at(at_s)
         timeline = run_batch(
             physics,
             period.executor_set,
@@ -236,6 +242,15 @@ class Query:
         running.worked_from_s, running.period, running.timeline = at_s, period, timeline
         self.next_s = at_s + timeline.seconds
         self._work_schedule.plan(at_s, self.next_s, timeline.work_s, timeline.waiting_s)
+
+    def _physics_at(self, at_s: float) -> SparkPhysics:
+        active = (physics for from_s, until_s, physics in self._cost_changes if from_s <= at_s < until_s)
+        return next(active, self.physics)
+
+    def _is_delayed(self, at_s: float) -> bool:
+        """Return whether the source has waited for more rows for as long as it may."""
+        last_s = self.batches[-1].ended_at_s if self.batches else 0.0
+        return at_s - last_s >= self.physics.max_trigger_delay_s
 
     def _finish(self, running: _Running, period: MembershipPeriod, timeline: BatchTimeline, at_s: float) -> None:
         from_row = self._done_rows

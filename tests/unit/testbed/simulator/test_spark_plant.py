@@ -9,7 +9,7 @@ from spark_scenes import QUIET, chain, equal_delays, one_operator, physics_of, s
 from gesscale.errors import ClusterError
 from gesscale.model.decision import OutcomeStatus, Reason
 from gesscale.model.observation import Batch
-from testbed.simulator.scene import NodeFailure, Scene
+from testbed.simulator.scene import CostChange, NodeFailure, Scene
 from testbed.simulator.spark.constants import SparkPhysics
 from testbed.simulator.spark.plant import SparkPlant
 from testbed.workloads.workload import Workload
@@ -211,3 +211,27 @@ def test_output_is_offered_downstream_at_the_end_of_the_batch() -> None:
     plant.advance(200)
     assert plant.tally("second").processed_rows == math.floor(10_000 * 0.301)
     assert sum(each.rows for each in plant.completions()) == 3010 - 301
+
+
+# Sources and costs that change
+
+
+def test_a_minimum_of_rows_is_waited_for_no_longer_than_the_source_may() -> None:
+    plant = plant_at(100, replace(QUIET, min_rows=2500, max_trigger_delay_s=100.0))
+    plant.advance(39)
+    assert [batch.rows for batch in plant.batches("op")] == [3000]  # at 30 s; 1,000 and 2,000 are too few
+    slow = plant_at(10, replace(QUIET, min_rows=2500, max_trigger_delay_s=100.0))
+    slow.advance(119)
+    assert [batch.rows for batch in slow.batches("op")] == [1000]  # at 100 s
+
+
+def test_a_row_costs_more_between_two_instants() -> None:
+    scene = one_operator(
+        steady(100, 1000),
+        delays=equal_delays(4, 0.0),
+        cost_changes=(CostChange(from_s=15.0, until_s=25.0, factor=3.0),),
+    )
+    plant = plant_of(scene)
+    plant.advance(39)
+    # 1,000 rows at 2 ms take 0.3 + 2 s, at 6 ms 0.3 + 6 s.
+    assert [batch.seconds for batch in plant.batches("op")] == pytest.approx([2.3, 6.3, 2.3])
