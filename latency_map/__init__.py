@@ -13,19 +13,20 @@ if TYPE_CHECKING:
     from latency_map.choose.ranking import Distances, UnreachableNode, rank_by_distance
     from latency_map.errors import LatencyMapError, MissingDelayError, NoChoiceError, UnknownNodeError
     from latency_map.formats.loading import Imported, parse_survey, read_map, read_survey, write_csv, write_survey
-    from latency_map.formats.source import NO_SIDE_FILES, SideFiles, read_names
+    from latency_map.formats.source import DEFAULT_OPTIONS, ImportOptions, read_names
     from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, MapFormat, Method
     from latency_map.limits import LARGEST, MapLimits
     from latency_map.matrix import LatencyMap
     from latency_map.survey import Survey
 
 __all__ = [
+    "DEFAULT_OPTIONS",
     "LARGEST",
-    "NO_SIDE_FILES",
     "Asymmetry",
     "DelayKind",
     "DelayUnit",
     "Distances",
+    "ImportOptions",
     "Imported",
     "LatencyMap",
     "LatencyMapError",
@@ -35,7 +36,6 @@ __all__ = [
     "MissingDelayError",
     "NoChoiceError",
     "NodeChoice",
-    "SideFiles",
     "Survey",
     "UnknownNodeError",
     "UnreachableNode",

@@ -16,10 +16,10 @@ Cells = TypeVar("Cells", bound=np.generic)
 #: Largest valid round trip, eleven days; it keeps sums of delays finite.
 MAX_RTT_MS = 1e9
 
-
 #: Factor and divisor of a delay: whole numbers, so that 9 us is exactly 0.009 ms.
-_MS_PER_UNIT = {DelayUnit.US: (1.0, 1e3), DelayUnit.MS: (1.0, 1.0), DelayUnit.S: (1e3, 1.0)}
-_TRIPS = {DelayKind.RTT: 1, DelayKind.ONE_WAY: 2}
+MS_PER_UNIT = {DelayUnit.NS: (1.0, 1e6), DelayUnit.US: (1.0, 1e3), DelayUnit.MS: (1.0, 1.0), DelayUnit.S: (1e3, 1.0)}
+#: Delays that add up to a round trip.
+TRIPS = {DelayKind.RTT: 1, DelayKind.ONE_WAY: 2}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +66,8 @@ def find_out_of_range(values: Delays, *, unit: DelayUnit, kind: DelayKind) -> De
     values
         Shape ``(n, n)``; NaN where a delay is missing.
     """
-    times, over = _MS_PER_UNIT[unit]
-    limit = MAX_RTT_MS / (times / over) / _TRIPS[kind]
+    times, over = MS_PER_UNIT[unit]
+    limit = MAX_RTT_MS / (times / over) / TRIPS[kind]
     place = _first(values, lambda there, _: there < 0) or _first(values, lambda there, _: there > limit)
     if place is None:
         return None
@@ -110,14 +110,14 @@ def round_trips_ms(values: Delays, *, unit: DelayUnit, kind: DelayKind, asymmetr
     """
     there = np.where(np.isnan(values), values.T, values)
     result: Delays = (there + there.T) / 2 if asymmetry is Asymmetry.MEAN else np.maximum(there, there.T)
-    result *= _TRIPS[kind]
+    result *= TRIPS[kind]
     _to_ms(result, unit)
     np.fill_diagonal(result, 0.0)
     return result
 
 
 def _to_ms(values: Delays, unit: DelayUnit) -> None:
-    times, over = _MS_PER_UNIT[unit]
+    times, over = MS_PER_UNIT[unit]
     values *= times
     values /= over
 

@@ -13,6 +13,7 @@ class DelayKind(StrEnum):
 class DelayUnit(StrEnum):
     """The unit of a delay."""
 
+    NS = "ns"
     US = "us"
     MS = "ms"
     S = "s"

@@ -29,8 +29,8 @@ ROOM_NODES = 20
 MISSING_ABOVE_RATIO = 0.5
 EQUAL_PAIRS = 3
 
-_LARGER = {DelayUnit.US: "ms", DelayUnit.MS: "s", DelayUnit.S: None}
-_SMALLER = {DelayUnit.US: None, DelayUnit.MS: "us", DelayUnit.S: "ms"}
+_LARGER = {DelayUnit.NS: "us", DelayUnit.US: "ms", DelayUnit.MS: "s", DelayUnit.S: None}
+_SMALLER = {DelayUnit.NS: None, DelayUnit.US: None, DelayUnit.MS: "us", DelayUnit.S: "ms"}
 
 
 def find_implausible(survey: Survey, *, unit: DelayUnit) -> tuple[Problem, ...]:

@@ -11,12 +11,12 @@ import numpy as np
 from gesscale.common.errors import Problem
 from latency_map.errors import LatencyMapError
 from latency_map.formats.json_text import Json, as_number, kind_of
-from latency_map.formats.source import MapSource, RawDelays, SideFiles, check_file_names
+from latency_map.formats.source import ImportOptions, MapSource, RawDelays, check_file_names
 from latency_map.grid import Grid
 from latency_map.kinds import DelayKind, DelayUnit
 
 
-def read_check_all(source: MapSource, _side_files: SideFiles) -> RawDelays:
+def read_check_all(source: MapSource, _options: ImportOptions) -> RawDelays:
     """Read a response of ``/check_all``.
 
     Raises

@@ -15,8 +15,9 @@ from gesscale.common.errors import Problem
 from latency_map.delays import MAX_RTT_MS, Delays
 from latency_map.errors import LatencyMapError
 from latency_map.formats.labels import is_delay_label, parse_label, split_unit
+from latency_map.formats.links import shortest_paths
 from latency_map.formats.sheet import is_number
-from latency_map.formats.source import MapSource, RawDelays, SideFiles, check_file_names
+from latency_map.formats.source import ImportOptions, MapSource, RawDelays, check_file_names
 from latency_map.kinds import DelayUnit
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _IN_MS = {DelayUnit.US: 1e-3, DelayUnit.MS: 1.0, DelayUnit.S: 1e3}
 _NETWORKX_ERRORS = (ParseError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 
 
-def read_gml(source: MapSource, _side_files: SideFiles) -> RawDelays:
+def read_gml(source: MapSource, _options: ImportOptions) -> RawDelays:
     """Read a GML graph whose edges have a delay; nodes are named by label, or by id if labels are not unique.
 
     Raises
@@ -45,7 +46,7 @@ def read_gml(source: MapSource, _side_files: SideFiles) -> RawDelays:
     return _of_graph(source, graph, notes)
 
 
-def read_graphml(source: MapSource, _side_files: SideFiles) -> RawDelays:
+def read_graphml(source: MapSource, _options: ImportOptions) -> RawDelays:
     """Read a GraphML graph; see `read_gml`.
 
     Raises
@@ -85,12 +86,13 @@ def _of_graph(source: MapSource, graph: Graph, warned: list[Problem]) -> RawDela
             delays[rows[a], rows[b]] = np.fmin(delay, delays[rows[a], rows[b]])
     in_ms = None not in units
     unit, kind = parse_label(key)
-    notes = [Problem("import-paths-computed", {"key": key, "links": len(edges) - loops})]
+    values, note = shortest_paths(delays, directed=graph.is_directed())
+    notes = [note]
     if loops:
         notes.append(Problem("import-loops-skipped", {"count": loops}))
     return RawDelays(
         names=tuple(names),
-        values=_shortest_paths(delays, one_direction=graph.is_directed()),
+        values=values,
         place=lambda a, b: f"path from {names[a]} to {names[b]}",
         unit=DelayUnit.MS if in_ms else unit,
         kind=kind,
@@ -123,20 +125,6 @@ def _delay(source: str, place: str, key: str, value: object) -> tuple[float, Del
     if not 0 <= delay <= MAX_RTT_MS:
         raise LatencyMapError("map-link-invalid", source=source, place=place, key=key, limit=MAX_RTT_MS, value=value)
     return delay, unit
-
-
-def _shortest_paths(links: Delays, *, one_direction: bool) -> Delays:
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import dijkstra
-
-    if not one_direction:
-        links = np.where(np.isnan(links), links.T, links)
-    rows, columns = np.nonzero(~np.isnan(links))  # a delay of 0 is a link too
-    paths: Delays = dijkstra(csr_array((links[rows, columns], (rows, columns)), shape=links.shape))
-    if np.array_equal(links, links.T, equal_nan=True):
-        paths = np.minimum(paths, paths.T)  # sums of both directions may differ by rounding
-    paths[np.isinf(paths)] = np.nan
-    return paths
 
 
 @contextmanager

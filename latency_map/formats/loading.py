@@ -14,10 +14,12 @@ import numpy as np
 from gesscale.common.errors import Problem, cause_of
 from latency_map.delays import convert_to_round_trips, count_differing, find_out_of_range
 from latency_map.errors import LatencyMapError, error_of
+from latency_map.formats.collect import collect
 from latency_map.formats.document import read_document, survey_to_document
 from latency_map.formats.matrix_csv import map_to_matrix
 from latency_map.formats.recognise import FORMATS, recognise
-from latency_map.formats.source import NO_SIDE_FILES, MapSource, RawDelays, SideFiles, read_source
+from latency_map.formats.samples import Readings
+from latency_map.formats.source import DEFAULT_OPTIONS, ImportOptions, MapSource, RawDelays, read_source
 from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, MapFormat
 from latency_map.limits import DEFAULT_LIMITS, MapLimits
 from latency_map.matrix import LatencyMap
@@ -49,7 +51,7 @@ def read_survey(
     map_format: MapFormat | None = None,
     unit: DelayUnit | None = None,
     kind: DelayKind | None = None,
-    side_files: SideFiles = NO_SIDE_FILES,
+    options: ImportOptions = DEFAULT_OPTIONS,
     limits: MapLimits = DEFAULT_LIMITS,
 ) -> Imported:
     """Read a file of any format.
@@ -62,7 +64,7 @@ def read_survey(
         Its format; None to detect it.
     unit, kind
         Unit and direction of its delays; None if the file states them.
-    side_files
+    options
         Information that belongs to the file but is not in it.
     limits
         Limits on the size of the map; a larger one is rejected before its memory is allocated.
@@ -78,7 +80,7 @@ def read_survey(
         The format is unknown, a delay is out of range, neither file nor caller states unit and kind, or they
         contradict each other.
     """
-    return _import(read_source(file, limits), map_format, unit, kind, side_files)
+    return _import(read_source(file, limits), map_format, unit, kind, options)
 
 
 def parse_survey(
@@ -88,12 +90,12 @@ def parse_survey(
     map_format: MapFormat | None = None,
     unit: DelayUnit | None = None,
     kind: DelayKind | None = None,
-    side_files: SideFiles = NO_SIDE_FILES,
+    options: ImportOptions = DEFAULT_OPTIONS,
     limits: MapLimits = DEFAULT_LIMITS,
 ) -> Imported:
     """Read a text; see `read_survey`. Errors have ``source`` as its name."""
     content = BytesIO(text.encode("utf-8", "surrogatepass"))
-    return _import(read_source(content, limits, source), map_format, unit, kind, side_files)
+    return _import(read_source(content, limits, source), map_format, unit, kind, options)
 
 
 def read_map(
@@ -174,18 +176,29 @@ def _import(
     map_format: MapFormat | None,
     unit: DelayUnit | None,
     kind: DelayKind | None,
-    side_files: SideFiles,
+    options: ImportOptions,
 ) -> Imported:
     reason = "the caller chose it"
     if map_format is None:
         map_format, reason = recognise(source)
-    _check_side_files(source.name, map_format, side_files)
+    _check_options(source.name, map_format, options)
     if map_format is MapFormat.DOCUMENT:
         survey = read_document(source)
         stated = (DelayUnit.MS, DelayKind.RTT)
         unit, kind = _resolve_meaning(source.name, stated, "unit and delay", unit, kind)
         return Imported(survey=survey, map_format=map_format, reason=reason, unit=unit, kind=kind)
-    raw = FORMATS[map_format].read(source, side_files)
+    raw = FORMATS[map_format].read(source, options)
+    if isinstance(raw, Readings):
+        collected = collect(source, raw, unit, kind, options)
+        return Imported(
+            survey=collected.survey,
+            map_format=map_format,
+            reason=reason,
+            unit=collected.unit,
+            kind=collected.kind,
+            notes=collected.notes,
+            warnings=(*raw.warnings, *find_implausible(collected.survey, unit=collected.unit)),
+        )
     unit, kind = _resolve_meaning(source.name, (raw.unit, raw.kind), raw.stated_at, unit, kind)
     survey, notes = _to_survey(source.name, raw, unit, kind)
     return Imported(
@@ -243,10 +256,10 @@ def _to_survey(source: str, raw: RawDelays, unit: DelayUnit, kind: DelayKind) ->
     return survey, notes
 
 
-def _check_side_files(source: str, map_format: MapFormat, side_files: SideFiles) -> None:
+def _check_options(source: str, map_format: MapFormat, options: ImportOptions) -> None:
     for name, option in (("names", "--names"), ("probed_from", "--source")):
-        formats = [each for each, reader in FORMATS.items() if name in reader.side_files]
-        if getattr(side_files, name) is not None and map_format not in formats:
+        formats = [each for each, reader in FORMATS.items() if name in reader.options]
+        if getattr(options, name) is not None and map_format not in formats:
             raise LatencyMapError(
                 "map-option-inapplicable",
                 source=source,

@@ -9,12 +9,12 @@ from gesscale.common.text import shortened
 from latency_map.errors import LatencyMapError
 from latency_map.formats.labels import parse_label
 from latency_map.formats.sheet import Sheet, SheetRow
-from latency_map.formats.source import MapSource, RawDelays, SideFiles, check_file_names
+from latency_map.formats.source import ImportOptions, MapSource, RawDelays, check_file_names
 from latency_map.matrix import LatencyMap
 from latency_map.names import find_name_fault
 
 
-def read_named_matrix(source: MapSource, _side_files: SideFiles) -> RawDelays:
+def read_named_matrix(source: MapSource, _options: ImportOptions) -> RawDelays:
     """Read a square matrix with the same names in the first row and the first column.
 
     A blank cell is a missing delay. The corner may state unit and kind, such as ``rtt_ms``.
@@ -58,7 +58,7 @@ def read_named_matrix(source: MapSource, _side_files: SideFiles) -> RawDelays:
     )
 
 
-def read_bare_matrix(source: MapSource, side_files: SideFiles) -> RawDelays:
+def read_bare_matrix(source: MapSource, options: ImportOptions) -> RawDelays:
     """Read a square matrix that has delays only; generate names unless the caller gives them.
 
     Raises
@@ -92,7 +92,7 @@ def read_bare_matrix(source: MapSource, side_files: SideFiles) -> RawDelays:
     if count != width:
         raise sheet.cell_error(row, 0, "map-not-square", columns=width, rows=count)
     return RawDelays(
-        names=_names(source.name, side_files, count),
+        names=_names(source.name, options, count),
         values=values,
         place=lambda a, b: f"line {lines[a]}, column {b + 1}",
         notes=sheet.notes(),
@@ -124,14 +124,14 @@ def _check_width(sheet: Sheet, row: SheetRow, width: int) -> None:
         raise sheet.cell_error(row, min(got, width), "map-row-ragged", expected=width, got=got)
 
 
-def _names(source: str, side_files: SideFiles, count: int) -> tuple[str, ...]:
-    if side_files.names is None:
+def _names(source: str, options: ImportOptions, count: int) -> tuple[str, ...]:
+    if options.names is None:
         width = max(3, len(str(count)))
         return tuple(f"n{number:0{width}}" for number in range(1, count + 1))
-    if len(side_files.names) != count:
-        raise LatencyMapError("map-names-mismatch", source=source, nodes=count, got=len(side_files.names))
-    check_file_names(source, side_files.names)
-    return side_files.names
+    if len(options.names) != count:
+        raise LatencyMapError("map-names-mismatch", source=source, nodes=count, got=len(options.names))
+    check_file_names(source, options.names)
+    return options.names
 
 
 def _quoted(cell: str) -> str:

@@ -16,7 +16,7 @@ from latency_map.delays import MAX_RTT_MS, Delays
 from latency_map.errors import LatencyMapError
 from latency_map.formats.labels import is_delay_label, pair_columns, parse_label
 from latency_map.formats.sheet import Sheet, SheetRow, is_number
-from latency_map.formats.source import MapSource, RawDelays, SideFiles, check_file_names
+from latency_map.formats.source import ImportOptions, MapSource, RawDelays, check_file_names
 from latency_map.grid import Grid
 from latency_map.kinds import DelayKind, DelayUnit
 
@@ -28,7 +28,7 @@ _PREFERRED = ("avg", "median", "mean", "average")
 _TIMES = ("timestamp", "measured_at", "date", "datetime")
 
 
-def read_edges(source: MapSource, side_files: SideFiles) -> RawDelays:
+def read_edges(source: MapSource, options: ImportOptions) -> RawDelays:
     """Read a list of edges, with or without a heading; a blank delay is missing.
 
     Raises
@@ -51,10 +51,10 @@ def read_edges(source: MapSource, side_files: SideFiles) -> RawDelays:
         _add_edge(sheet, each, pairs)
     if not pairs.numbers:
         raise sheet.cell_error(row, 0, "map-empty", expected="rows below the heading")
-    return pairs.delays(side_files, notes=sheet.notes(), unit=unit, kind=kind, stated_at=stated_at)
+    return pairs.delays(options, notes=sheet.notes(), unit=unit, kind=kind, stated_at=stated_at)
 
 
-def read_pings(source: MapSource, _side_files: SideFiles) -> RawDelays:
+def read_pings(source: MapSource, _options: ImportOptions) -> RawDelays:
     """Read a table of pings, whose heading has the two ends and a delay among other columns.
 
     Raises
@@ -146,7 +146,7 @@ class _Pairs:
 
     def delays(
         self,
-        side_files: SideFiles,
+        options: ImportOptions,
         *,
         notes: tuple[Problem, ...],
         unit: DelayUnit | None,
@@ -159,7 +159,7 @@ class _Pairs:
         order = sorted(range(len(found)), key=lambda node: int(found[node]) if numbered else node)
         lines = self._grid.layers["line"]
         return RawDelays(
-            names=self._names([found[node] for node in order], side_files, numbered=numbered),
+            names=self._names([found[node] for node in order], options, numbered=numbered),
             values=self._grid.finish("delay", order),
             place=lambda a, b: f"line {lines[order[a], order[b]]}, column 3",
             unit=unit,
@@ -168,8 +168,8 @@ class _Pairs:
             notes=notes,
         )
 
-    def _names(self, found: list[str], side_files: SideFiles, *, numbered: bool) -> tuple[str, ...]:
-        listed = side_files.names
+    def _names(self, found: list[str], options: ImportOptions, *, numbered: bool) -> tuple[str, ...]:
+        listed = options.names
         if listed is None:
             return tuple(found)
         if not numbered or not all(1 <= int(number) <= len(listed) for number in found):

@@ -13,7 +13,7 @@ import numpy as np
 
 from gesscale.common.errors import Problem
 from latency_map.errors import LatencyMapError, error_of
-from latency_map.formats.source import MapSource, RawDelays, SideFiles, check_file_names
+from latency_map.formats.source import ImportOptions, MapSource, RawDelays, check_file_names
 from latency_map.kinds import DelayKind, DelayUnit
 from latency_map.limits import MapLimits
 
@@ -66,7 +66,7 @@ class _Targets(dict[str, _Target]):
         return target
 
 
-def read_ping(source: MapSource, side_files: SideFiles) -> RawDelays:
+def read_ping(source: MapSource, options: ImportOptions) -> RawDelays:
     """Read the output of one or several runs of ``ping``.
 
     Raises
@@ -75,10 +75,10 @@ def read_ping(source: MapSource, side_files: SideFiles) -> RawDelays:
         The text has no target, or the node on which ``ping`` ran is not given.
     """
     targets, newest = _pinged(_short_lines(source), source.name, source.limits)
-    return _one_row(source, targets, side_files, newest, "ping")
+    return _one_row(source, targets, options, newest, "ping")
 
 
-def read_fping(source: MapSource, side_files: SideFiles) -> RawDelays:
+def read_fping(source: MapSource, options: ImportOptions) -> RawDelays:
     """Read the output of one or several runs of ``fping``; see `read_ping`."""
     targets = _Targets(source.name, source.limits)
     newest = 0.0
@@ -92,7 +92,7 @@ def read_fping(source: MapSource, side_files: SideFiles) -> RawDelays:
             targets[summary[1]].averages += _figures(summary[3])
         elif state := _FPING_STATE.fullmatch(line):
             targets[state[1]].single += _figures(state[2])
-    return _one_row(source, targets, side_files, newest, "fping")
+    return _one_row(source, targets, options, newest, "fping")
 
 
 def _pinged(lines: Iterable[str], source: str, limits: MapLimits) -> tuple[dict[str, _Target], float]:
@@ -124,13 +124,13 @@ def _short_lines(source: MapSource) -> Iterator[str]:
 
 
 def _one_row(
-    source: MapSource, targets: dict[str, _Target], side_files: SideFiles, newest: float, program: str
+    source: MapSource, targets: dict[str, _Target], options: ImportOptions, newest: float, program: str
 ) -> RawDelays:
     if not targets:
         raise LatencyMapError("map-empty", source=source.name, expected=f"targets in the output of {program}")
-    if side_files.probed_from is None:
+    if options.probed_from is None:
         raise LatencyMapError("map-source-missing", source=source.name, targets=list(targets))
-    names = tuple(dict.fromkeys((side_files.probed_from, *targets)))
+    names = tuple(dict.fromkeys((options.probed_from, *targets)))
     check_file_names(source.name, names, source.limits)
     values = np.full((len(names), len(names)), np.nan)
     np.fill_diagonal(values, 0.0)
@@ -140,7 +140,7 @@ def _one_row(
         rtt_ms = values[0, columns[name]] = target.rtt_ms()
         if math.isnan(rtt_ms):
             lost.append(name)
-    notes = [Problem("import-one-row", {"node": side_files.probed_from, "targets": len(targets)})]
+    notes = [Problem("import-one-row", {"node": options.probed_from, "targets": len(targets)})]
     if lost:
         notes.append(Problem("import-targets-silent", {"targets": lost}))
     return RawDelays(

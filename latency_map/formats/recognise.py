@@ -17,8 +17,9 @@ from latency_map.formats.labels import pair_columns
 from latency_map.formats.matrix_csv import read_bare_matrix, read_named_matrix
 from latency_map.formats.pairs import delay_column, is_edge_heading, read_edges, read_pings
 from latency_map.formats.ping_text import FPING_BEGINS, PING_BEGINS, read_fping, read_ping
+from latency_map.formats.samples import Readings
 from latency_map.formats.sheet import HEAD_ROWS, SheetRow, is_number, is_number_or_missing, rows_at_head
-from latency_map.formats.source import MapSource, RawDelays, SideFiles
+from latency_map.formats.source import ImportOptions, MapSource, RawDelays
 from latency_map.kinds import MapFormat
 
 _HEAD_CHARACTERS = 1 << 20
@@ -33,11 +34,11 @@ class FormatReader:
     """Reader of a file format."""
 
     #: Reads a file.
-    read: Callable[[MapSource, SideFiles], RawDelays]
+    read: Callable[[MapSource, ImportOptions], Readings | RawDelays]
     #: Returns the evidence in the beginning of a text for this format, "" if there is none. None for rows of cells.
     begins: Callable[[MapSource], str] | None = None
-    #: The fields of `SideFiles` that it uses.
-    side_files: tuple[str, ...] = ()
+    #: The fields of `ImportOptions` that it uses.
+    options: tuple[str, ...] = ()
 
 
 def _begins_as_xml(source: MapSource) -> str:
@@ -61,12 +62,12 @@ def _begins_as_gml(source: MapSource) -> str:
 #: The readers of all formats but the native one, which `read_document` reads.
 FORMATS: Mapping[MapFormat, FormatReader] = {
     MapFormat.GRAPHML: FormatReader(read=read_graphml, begins=_begins_as_xml),
-    MapFormat.PING: FormatReader(read=read_ping, begins=_begins_as_ping, side_files=("probed_from",)),
-    MapFormat.FPING: FormatReader(read=read_fping, begins=_begins_as_fping, side_files=("probed_from",)),
+    MapFormat.PING: FormatReader(read=read_ping, begins=_begins_as_ping, options=("probed_from",)),
+    MapFormat.FPING: FormatReader(read=read_fping, begins=_begins_as_fping, options=("probed_from",)),
     MapFormat.GML: FormatReader(read=read_gml, begins=_begins_as_gml),
     MapFormat.MATRIX: FormatReader(read=read_named_matrix),
-    MapFormat.BARE_MATRIX: FormatReader(read=read_bare_matrix, side_files=("names",)),
-    MapFormat.EDGES: FormatReader(read=read_edges, side_files=("names",)),
+    MapFormat.BARE_MATRIX: FormatReader(read=read_bare_matrix, options=("names",)),
+    MapFormat.EDGES: FormatReader(read=read_edges, options=("names",)),
     MapFormat.PINGS: FormatReader(read=read_pings),
     MapFormat.GOLDPINGER: FormatReader(read=read_check_all),
 }

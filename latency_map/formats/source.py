@@ -108,20 +108,27 @@ class RawDelays:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SideFiles:
-    """Information that belongs to a file but is not in it."""
+class ImportOptions:
+    """What a caller states about a file that is not in it, or chooses in it."""
 
     #: The names of the nodes of a matrix without names, in its order; None to generate them.
     names: tuple[str, ...] | None = None
     #: The node that sent the pings in a file that does not name it; None for other files.
     probed_from: str | None = None
+    #: Columns of a table, or keys of JSON, with the ends of a pair, its delay and the unit; None to find them.
+    from_column: str | None = None
+    to_column: str | None = None
+    delay_column: str | None = None
+    unit_column: str | None = None
+    #: Whether the delays are those of links, whose shortest paths are computed; None if the file decides.
+    links: bool | None = None
 
 
-NO_SIDE_FILES = SideFiles()
+DEFAULT_OPTIONS = ImportOptions()
 
 
 def read_names(file: Path | str, limits: MapLimits = DEFAULT_LIMITS) -> tuple[str, ...]:
-    """Read names of nodes for `SideFiles`, one per line; raise LatencyMapError if the file cannot be read."""
+    """Read names of nodes for `ImportOptions`, one per line; raise LatencyMapError if the file cannot be read."""
     return tuple(name for line in read_source(file, limits).lines() if (name := line.strip()))
 
 

@@ -35,12 +35,12 @@ def import_map(
     """Read a file of any format and write it as native JSON."""
     from gesscale.cli.latency_map.map_files import emit_map, limits_from_options, load_survey
     from gesscale.cli.latency_map.show import summary_facts
-    from latency_map import SideFiles, read_names
+    from latency_map import ImportOptions, read_names
     from latency_map.summary import summarise
 
     listed = None if names is None else read_names(names, limits_from_options())
-    side_files = SideFiles(names=listed, probed_from=probed_from)
-    imported = load_survey(file, unit, kind, map_format=map_format, side_files=side_files)
+    options = ImportOptions(names=listed, probed_from=probed_from)
+    imported = load_survey(file, unit, kind, map_format=map_format, options=options)
     summary = summarise(imported.survey)
     document = {
         "format": imported.map_format,

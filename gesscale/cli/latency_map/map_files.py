@@ -12,16 +12,16 @@ from gesscale.cli.output import Output, emit, stderr_console, warn
 from gesscale.common.errors import Problem
 from gesscale.errors import InputError
 from latency_map import (
-    NO_SIDE_FILES,
+    DEFAULT_OPTIONS,
     Asymmetry,
     DelayKind,
     DelayUnit,
     Imported,
+    ImportOptions,
     LatencyMap,
     LatencyMapError,
     MapFormat,
     MapLimits,
-    SideFiles,
     Survey,
     read_survey,
     write_survey,
@@ -43,12 +43,12 @@ def load_survey(
     kind: DelayKind | None,
     *,
     map_format: MapFormat | None = None,
-    side_files: SideFiles = NO_SIDE_FILES,
+    options: ImportOptions = DEFAULT_OPTIONS,
 ) -> Imported:
     """Read a survey from a file, or from standard input for ``-``, and report on stderr how it was interpreted."""
     given = sys.stdin.buffer if str(file) == "-" else file
     imported = read_survey(
-        given, unit=unit, kind=kind, map_format=map_format, side_files=side_files, limits=limits_from_options()
+        given, unit=unit, kind=kind, map_format=map_format, options=options, limits=limits_from_options()
     )
     stderr_console.print(f"{file} read as {imported.map_format.value}: {imported.reason}")
     for note in imported.notes:

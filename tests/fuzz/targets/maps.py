@@ -7,12 +7,12 @@ from pathlib import Path
 
 from fuzz.target import TESTS, Form, Target, files
 from latency_map import (
-    NO_SIDE_FILES,
+    DEFAULT_OPTIONS,
     Asymmetry,
     DelayKind,
     DelayUnit,
+    ImportOptions,
     LatencyMapError,
-    SideFiles,
     Survey,
     min_nd_max_subset,
     parse_survey,
@@ -39,13 +39,13 @@ def use_survey(survey: Survey) -> None:
         min_nd_max_subset(latencies, 2)
 
 
-def _read(side_files: SideFiles) -> Callable[[bytes, Path], object]:
+def _read(options: ImportOptions) -> Callable[[bytes, Path], object]:
     def call(data: bytes, folder: Path) -> None:
         del folder
         try:
-            imported = read_survey(BytesIO(data), side_files=side_files)
+            imported = read_survey(BytesIO(data), options=options)
         except LatencyMapError:  # then a user would state unit and kind
-            imported = read_survey(BytesIO(data), unit=DelayUnit.MS, kind=DelayKind.RTT, side_files=side_files)
+            imported = read_survey(BytesIO(data), unit=DelayUnit.MS, kind=DelayKind.RTT, options=options)
         use_survey(imported.survey)
 
     return call
@@ -55,16 +55,16 @@ def _zipped(read: Callable[[], Sequence[bytes]]) -> Callable[[], Sequence[bytes]
     return lambda: [gzip.compress(content, mtime=0) for content in read()]
 
 
-def _target(name: str, *patterns: str, form: Form = Form.TEXT, side_files: SideFiles = NO_SIDE_FILES) -> Target:
-    return Target(name=f"map-{name}", form=form, samples=files(*patterns, under=_MAPS), call=_read(side_files))
+def _target(name: str, *patterns: str, form: Form = Form.TEXT, options: ImportOptions = DEFAULT_OPTIONS) -> Target:
+    return Target(name=f"map-{name}", form=form, samples=files(*patterns, under=_MAPS), call=_read(options))
 
 
 TARGETS = (
     _target("matrix", "cloud_regions.csv", "planetlab_12x12.tsv", "../../../testbed/topologies/*.csv"),
     _target("edges", "edges.csv", "king_edges.txt"),
     _target("pings", "wondernetwork_pings.csv"),
-    _target("ping", "ping_*.txt", side_files=SideFiles(probed_from="here")),
-    _target("fping", "fping_*.txt", side_files=SideFiles(probed_from="here")),
+    _target("ping", "ping_*.txt", options=ImportOptions(probed_from="here")),
+    _target("fping", "fping_*.txt", options=ImportOptions(probed_from="here")),
     _target("document", "document_v1.json", form=Form.JSON),
     _target("goldpinger", "goldpinger_check_all.json", form=Form.JSON),
     _target("gml", "shadow.gml"),
@@ -73,6 +73,6 @@ TARGETS = (
         name="map-gzip",
         form=Form.GZIP,
         samples=_zipped(files("edges.csv", "cloud_regions.csv", "shadow.gml", under=_MAPS)),
-        call=_read(NO_SIDE_FILES),
+        call=_read(DEFAULT_OPTIONS),
     ),
 )

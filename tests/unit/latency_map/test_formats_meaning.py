@@ -5,7 +5,7 @@ import pytest
 from refusals import refused
 
 from gesscale.common.errors import Problem
-from latency_map import DelayKind, DelayUnit, LatencyMapError, MapFormat, SideFiles, parse_survey
+from latency_map import DelayKind, DelayUnit, ImportOptions, LatencyMapError, MapFormat, parse_survey
 
 RTT, ONE_WAY = DelayKind.RTT, DelayKind.ONE_WAY
 US, MS, S = DelayUnit.US, DelayUnit.MS, DelayUnit.S
@@ -74,7 +74,9 @@ def test_missing_unit_and_kind_are_reported_together(corner, missing):
 )
 def test_a_caller_who_contradicts_the_file_is_refused(text, unit, kind, code, fields):
     with refused(code, LatencyMapError, source="text", **fields) as caught:
-        parse_survey(text, unit=unit, kind=kind, side_files=SideFiles(probed_from="a") if text is PING else SideFiles())
+        parse_survey(
+            text, unit=unit, kind=kind, options=ImportOptions(probed_from="a") if text is PING else ImportOptions()
+        )
     assert caught.value.fields["place"]
 
 
@@ -128,20 +130,20 @@ OPTION = "map-option-inapplicable"
 
 
 @pytest.mark.parametrize(
-    ("text", "side_files", "code", "fields"),
+    ("text", "options", "code", "fields"),
     [
-        (MATRIX.format("rtt_ms"), SideFiles(names=("x", "y")), OPTION, {"option": "--names", "format": "matrix"}),
-        ("a,b,1\n", SideFiles(probed_from="x"), OPTION, {"option": "--source", "formats": ["fping", "ping"]}),
-        ("0 5\n5 0\n", SideFiles(names=("x",)), "map-names-mismatch", {"nodes": 2, "got": 1}),
-        ("0 5\n5 0\n", SideFiles(names=("x", "x")), "map-node-duplicate", {"name": "x"}),
-        ("1 2 7\n", SideFiles(names=("x",)), "map-nodes-unnumbered", {"names": 1}),
-        ("a b 7\n", SideFiles(names=("x", "y")), "map-nodes-unnumbered", {"names": 2}),
-        (PING, SideFiles(), "map-source-missing", {"targets": ["b"]}),
+        (MATRIX.format("rtt_ms"), ImportOptions(names=("x", "y")), OPTION, {"option": "--names", "format": "matrix"}),
+        ("a,b,1\n", ImportOptions(probed_from="x"), OPTION, {"option": "--source", "formats": ["fping", "ping"]}),
+        ("0 5\n5 0\n", ImportOptions(names=("x",)), "map-names-mismatch", {"nodes": 2, "got": 1}),
+        ("0 5\n5 0\n", ImportOptions(names=("x", "x")), "map-node-duplicate", {"name": "x"}),
+        ("1 2 7\n", ImportOptions(names=("x",)), "map-nodes-unnumbered", {"names": 1}),
+        ("a b 7\n", ImportOptions(names=("x", "y")), "map-nodes-unnumbered", {"names": 2}),
+        (PING, ImportOptions(), "map-source-missing", {"targets": ["b"]}),
     ],
 )
-def test_side_files_that_do_not_fit_are_refused(text, side_files, code, fields):
+def test_options_that_do_not_fit_are_refused(text, options, code, fields):
     with refused(code, LatencyMapError, source="text", **fields):
-        parse_survey(text, unit=MS, kind=RTT, side_files=side_files)
+        parse_survey(text, unit=MS, kind=RTT, options=options)
 
 
 def test_edges_may_differ_in_unit_and_count_in_milliseconds_then():

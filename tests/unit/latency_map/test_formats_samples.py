@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gesscale.common.errors import Problem
-from latency_map import DelayKind, DelayUnit, MapFormat, SideFiles, read_names, read_survey
+from latency_map import DelayKind, DelayUnit, ImportOptions, MapFormat, read_names, read_survey
 
 SAMPLES = Path(__file__).parents[2] / "data" / "latency_maps"
 RTT, ONE_WAY = DelayKind.RTT, DelayKind.ONE_WAY
@@ -47,7 +47,7 @@ def test_a_bare_matrix_gets_names(name, unit, first_ms, asymmetric):
 def test_names_of_a_bare_matrix_come_from_a_file(tmp_path):
     names = tmp_path / "names.txt"
     names.write_text("\n".join(f"host{index}" for index in range(12)) + "\n\n")
-    imported = read("planetlab_12x12.tsv", MS, RTT, side_files=SideFiles(names=read_names(names)))
+    imported = read("planetlab_12x12.tsv", MS, RTT, options=ImportOptions(names=read_names(names)))
     assert rtt_ms(imported, "host0", "host1") == 0.175
 
 
@@ -75,7 +75,7 @@ def test_king_numbers_its_nodes():
     assert imported.survey.names == ("1", "2", "3", "4")
     assert rtt_ms(imported, "2", "1") == 81.123
     assert math.isnan(rtt_ms(imported, "1", "4"))
-    named = read("king_edges.txt", US, RTT, side_files=SideFiles(names=("a", "b", "c", "d", "unused")))
+    named = read("king_edges.txt", US, RTT, options=ImportOptions(names=("a", "b", "c", "d", "unused")))
     assert rtt_ms(named, "d", "a") == 120.8
 
 
@@ -142,7 +142,7 @@ def test_goldpinger_times_http_and_leaves_zeros_out():
     ],
 )
 def test_pings_of_one_node_are_one_row(name, form, targets):
-    imported = read(name, side_files=SideFiles(probed_from="edge-1"))
+    imported = read(name, options=ImportOptions(probed_from="edge-1"))
     assert (imported.map_format, imported.unit, imported.kind) == (form, MS, RTT)
     assert imported.survey.names == ("edge-1", *targets)
     np.testing.assert_allclose(imported.survey.rtt_ms[0], [0, *targets.values()], rtol=1e-12)
@@ -151,10 +151,10 @@ def test_pings_of_one_node_are_one_row(name, form, targets):
 
 
 def test_pings_with_a_date_say_when_they_were_measured():
-    side_files = SideFiles(probed_from="edge-1")
-    assert read("fping_dated.txt", side_files=side_files).survey.measured_at_s == 1795273045.67575
-    assert read("ping_iputils.txt", side_files=side_files).survey.measured_at_s == 1795273033.972102
-    assert read("ping_busybox.txt", side_files=side_files).survey.measured_at_s is None
+    options = ImportOptions(probed_from="edge-1")
+    assert read("fping_dated.txt", options=options).survey.measured_at_s == 1795273045.67575
+    assert read("ping_iputils.txt", options=options).survey.measured_at_s == 1795273033.972102
+    assert read("ping_busybox.txt", options=options).survey.measured_at_s is None
 
 
 def test_the_first_version_of_the_native_format_is_read():

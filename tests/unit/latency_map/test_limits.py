@@ -4,7 +4,16 @@ import pytest
 from refusals import refused
 
 from gesscale.common.errors import InvalidValueError
-from latency_map import LARGEST, DelayKind, DelayUnit, LatencyMapError, MapFormat, MapLimits, SideFiles, parse_survey
+from latency_map import (
+    LARGEST,
+    DelayKind,
+    DelayUnit,
+    ImportOptions,
+    LatencyMapError,
+    MapFormat,
+    MapLimits,
+    parse_survey,
+)
 from latency_map.measure.gather import GaugeSample, SampleCollector, gather_samples
 
 TEXTS = {
@@ -26,10 +35,10 @@ TEXTS = {
 
 def read(form, nodes):
     one_row = form in (MapFormat.PING, MapFormat.FPING)
-    side_files = SideFiles(probed_from="a" if one_row else None)
+    options = ImportOptions(probed_from="a" if one_row else None)
     limits = MapLimits(nodes=nodes, setting="the test")
     return parse_survey(
-        TEXTS[form], map_format=form, unit=DelayUnit.MS, kind=DelayKind.RTT, side_files=side_files, limits=limits
+        TEXTS[form], map_format=form, unit=DelayUnit.MS, kind=DelayKind.RTT, options=options, limits=limits
     )
 
 
