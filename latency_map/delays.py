@@ -2,16 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from gesscale.common.errors import Problem
-from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
+from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, member
 
 Delays: TypeAlias = NDArray[np.float64]
-Cells = TypeVar("Cells", bound=np.generic)
 
 #: Largest valid round trip, eleven days; it keeps sums of delays finite.
 MAX_RTT_MS = 1e9
@@ -49,7 +48,7 @@ def find_fault(values: Delays, *, unit: DelayUnit, kind: DelayKind, asymmetry: A
         row = int(nonzero[0])
         problem = Problem("map-diagonal-nonzero", {"got": float(values[row, row])})
         return DelayFault(row=row, column=row, problem=problem)
-    if asymmetry is Asymmetry.REFUSE:
+    if member(Asymmetry, asymmetry) is Asymmetry.REFUSE:
         place = _first(values, _differing)
         if place:
             here, there = float(values[place]), float(values.T[place])
@@ -66,12 +65,12 @@ def find_out_of_range(values: Delays, *, unit: DelayUnit, kind: DelayKind) -> De
     values
         Shape ``(n, n)``; NaN where a delay is missing.
     """
-    times, over = MS_PER_UNIT[unit]
-    limit = MAX_RTT_MS / (times / over) / TRIPS[kind]
+    times, over = MS_PER_UNIT[member(DelayUnit, unit)]
+    limit = MAX_RTT_MS / (times / over) / TRIPS[member(DelayKind, kind)]
     place = _first(values, lambda there, _: there < 0) or _first(values, lambda there, _: there > limit)
     if place is None:
         return None
-    problem = Problem("map-delay-invalid", {"limit": limit, "unit": unit.value, "got": float(values[place])})
+    problem = Problem("map-delay-invalid", {"limit": limit, "unit": str(unit), "got": float(values[place])})
     return DelayFault(row=place[0], column=place[1], problem=problem)
 
 
@@ -84,7 +83,7 @@ def convert_to_round_trips(values: Delays, *, unit: DelayUnit, kind: DelayKind) 
         Shape ``(n, n)``, row to column, accepted by `find_out_of_range`. Afterwards the round trips as measured by the
         node of the row, NaN where missing.
     """
-    if kind is DelayKind.ONE_WAY:
+    if member(DelayKind, kind) is DelayKind.ONE_WAY:
         values += np.where(np.isnan(values.T), values, values.T)
     _to_ms(values, unit)
 
@@ -109,15 +108,16 @@ def round_trips_ms(values: Delays, *, unit: DelayUnit, kind: DelayKind, asymmetr
         Shape ``(n, n)``, accepted by `find_fault`.
     """
     there = np.where(np.isnan(values), values.T, values)
-    result: Delays = (there + there.T) / 2 if asymmetry is Asymmetry.MEAN else np.maximum(there, there.T)
-    result *= TRIPS[kind]
+    mean = member(Asymmetry, asymmetry) is Asymmetry.MEAN
+    result: Delays = (there + there.T) / 2 if mean else np.maximum(there, there.T)
+    result *= TRIPS[member(DelayKind, kind)]
     _to_ms(result, unit)
     np.fill_diagonal(result, 0.0)
     return result
 
 
 def _to_ms(values: Delays, unit: DelayUnit) -> None:
-    times, over = MS_PER_UNIT[unit]
+    times, over = MS_PER_UNIT[member(DelayUnit, unit)]
     values *= times
     values /= over
 
@@ -134,22 +134,3 @@ def _first(values: Delays, broken: Callable[[Delays, Delays], NDArray[np.bool_]]
         return None
     row, column = divmod(int(found.argmax()), found.shape[1])
     return row, column
-
-
-def read_only(values: ArrayLike, kind: type[Cells]) -> NDArray[Cells]:
-    """Return values as a read-only array without -0.0; copy them unless they are one already."""
-    if (
-        isinstance(values, np.ndarray)
-        and values.dtype == kind
-        and not (values.flags.writeable or (values.dtype == np.float64 and _has_minus_zero(values)))
-    ):
-        return values
-    array = np.array(values, dtype=kind)
-    if array.dtype == np.float64:
-        array += np.float64(0.0)
-    array.setflags(write=False)
-    return array
-
-
-def _has_minus_zero(values: NDArray[np.generic]) -> bool:
-    return bool((np.signbit(values) & (values == 0)).any())

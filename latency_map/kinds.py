@@ -1,6 +1,33 @@
 """Choices of callers and options: units, directions, file formats, methods of repair and choice."""
 
 from enum import StrEnum
+from typing import TypeVar
+
+from latency_map.errors import LatencyMapError
+
+Choice = TypeVar("Choice", bound=StrEnum)
+
+
+def member(choices: type[Choice], given: str) -> Choice:
+    """Return the member that a caller gave, by itself or by its value.
+
+    Raises
+    ------
+    LatencyMapError
+        There is no such member.
+    """
+    try:
+        return choices(given)
+    except ValueError:
+        expected = [each.value for each in choices]
+        raise LatencyMapError(
+            "map-choice-invalid", choice=choices.__name__, expected=expected, got=f"{given!r:.80}"
+        ) from None
+
+
+def member_or_none(choices: type[Choice], given: str | None) -> Choice | None:
+    """Return the member that a caller gave; None for None. Raises as `member`."""
+    return None if given is None else member(choices, given)
 
 
 class DelayKind(StrEnum):

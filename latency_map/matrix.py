@@ -9,9 +9,10 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from latency_map.delays import Delays, find_fault, read_only, round_trips_ms
+from latency_map.arrays import as_delays, read_only
+from latency_map.delays import Delays, find_fault, round_trips_ms
 from latency_map.errors import LatencyMapError, MissingDelayError, UnknownNodeError, error_of
-from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
+from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, member
 from latency_map.names import check_names
 
 T = TypeVar("T")
@@ -49,7 +50,7 @@ class LatencyMap:
     def __post_init__(self) -> None:
         names = tuple(self.names)
         check_names(names)
-        rtt_ms = read_only(_matrix(names, self.rtt_ms), np.float64)
+        rtt_ms = read_only(as_delays(self.rtt_ms, names), np.float64)
         _check_delays(names, rtt_ms, DelayUnit.MS, DelayKind.RTT, Asymmetry.REFUSE)
         if _has_one_way_pairs(rtt_ms) or np.isnan(rtt_ms.diagonal()).any():
             raise LatencyMapError("map-not-symmetric")
@@ -75,9 +76,11 @@ class LatencyMap:
         names
             The n nodes.
         values
-            Shape ``(n, n)``, row to column; NaN where missing. A missing direction is taken from the other.
+            Shape ``(n, n)``, row to column; NaN where missing, as are masked cells. A missing direction is taken from
+            the other. Durations (`numpy.timedelta64`, `datetime.timedelta`) are converted to the unit.
         unit, kind
-            Unit and direction of the values; one-way delays are doubled.
+            Unit and direction of the values, as members or by their values such as ``"ms"``; one-way delays are
+            doubled.
         asymmetry
             Treatment of pairs whose two directions differ.
 
@@ -89,15 +92,16 @@ class LatencyMap:
         Raises
         ------
         LatencyMapError
-            A name is empty or occurs twice, the shape does not fit, or a delay is negative, infinite, not
-            zero from a node to itself, or asymmetric if that is refused.
+            A name is empty or occurs twice, the shape does not fit, a delay is not a number, negative, infinite, not
+            zero from a node to itself, or asymmetric if that is refused; or an option has no such value.
         """
-        check_names(tuple(names))
-        matrix = _matrix(tuple(names), values)
+        names = tuple(names)
+        check_names(names)
+        matrix = as_delays(values, names, member(DelayUnit, unit))
         _check_delays(names, matrix, unit, kind, asymmetry)
         rtt_ms = round_trips_ms(matrix, unit=unit, kind=kind, asymmetry=asymmetry)
         rtt_ms.setflags(write=False)
-        return cls(names=tuple(names), rtt_ms=rtt_ms)
+        return cls(names=names, rtt_ms=rtt_ms)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -255,16 +259,6 @@ class LatencyMap:
         chosen = tuple(names)
         rows = self.positions(chosen)
         return type(self)(names=chosen, rtt_ms=self.rtt_ms[np.ix_(rows, rows)])
-
-
-def _matrix(names: Sequence[str], values: ArrayLike) -> Delays:
-    try:
-        matrix = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise LatencyMapError("map-matrix-invalid", cause=str(error)) from None
-    if matrix.shape != (len(names), len(names)):
-        raise LatencyMapError("map-shape-invalid", nodes=len(names), shape=" x ".join(map(str, matrix.shape)))
-    return matrix
 
 
 def _check_delays(names: Sequence[str], values: Delays, unit: DelayUnit, kind: DelayKind, asymmetry: Asymmetry) -> None:

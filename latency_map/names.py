@@ -18,6 +18,8 @@ def find_name_fault(names: Sequence[str]) -> tuple[int, Problem] | None:
         return 0, Problem("map-size-invalid", {"limit": MAX_NODES, "got": len(names)})
     seen: set[str] = set()
     for position, name in enumerate(names):
+        if not isinstance(name, str):
+            return position, Problem("map-name-invalid", {"limit": MAX_NAME_LENGTH, "name": f"{name!r:.80}"})
         if not 1 <= len(name) <= MAX_NAME_LENGTH or name != name.strip() or not name.isprintable():
             return position, Problem("map-name-invalid", {"limit": MAX_NAME_LENGTH, "name": name})
         if name in seen:

@@ -1,10 +1,17 @@
-"""Warnings about implausible round trips; the usual cause is a wrong unit.
+"""Warnings about implausible round trips and names.
 
+The usual causes are a wrong unit, a failed measurement that was written as a number, and two spellings of one node.
 Thresholds (round trips in ms, of pairs of different nodes):
 
 ==================  ===========================================  ================================================
 figure              implausible                                  because
 ==================  ===========================================  ================================================
+0                   any pair                                     a measurement that failed or was rounded makes a
+                                                                 node the nearest; two names of a machine have it
+largest             ten times every smaller one, and 999, 9999,  programs write such figures for a lost probe
+                    ... or 65535 in the unit of the file, or
+                    multiples of 500 ms for two pairs or more
+to itself           above 0                                      it is another measurement, or another table
 median              above 2,000                                  half way around the Earth and back takes 200
 median and spread   below 1, the 95th percentile ten times the   nodes of one room lie within a small factor of
                     5th, 20 nodes or more                        each other, sites of a continent do not
@@ -12,14 +19,19 @@ median              below 0.005                                  the loopback in
 missing             more than half of the pairs                  fast paths are then missing as often as slow ones
 all equal           three pairs or more                          no two measured paths are equal to the last digit
 ==================  ===========================================  ================================================
+
+Zeros and the figures of lost probes do not count for the median, the spread and equality.
 """
+
+import math
+import unicodedata
 
 import numpy as np
 
 from gesscale.common.errors import Problem
-from latency_map.delays import Delays
-from latency_map.kinds import DelayUnit
-from latency_map.survey import Survey
+from latency_map.delays import MS_PER_UNIT, Delays
+from latency_map.kinds import DelayUnit, member
+from latency_map.survey import Mask, Survey
 
 MEDIAN_ABOVE_MS = 2000.0
 MEDIAN_BELOW_MS = 0.005
@@ -28,32 +40,119 @@ ROOM_SPREAD_RATIO = 10.0
 ROOM_NODES = 20
 MISSING_ABOVE_RATIO = 0.5
 EQUAL_PAIRS = 3
+LOST_RATIO = 10.0
+LOST_STEP_MS = 500.0
+LOST_PAIRS = 2
+
+_MIN_NINES = 999.0
+#: Largest values of integers of 15, 16, 31 and 32 bits.
+_INTEGER_LIMITS = {32767.0, 65535.0, 2147483647.0, 4294967295.0}
+_MAX_LOST_FIGURES = 8
+_NAMED = 3
 
 _LARGER = {DelayUnit.NS: "us", DelayUnit.US: "ms", DelayUnit.MS: "s", DelayUnit.S: None}
 _SMALLER = {DelayUnit.NS: None, DelayUnit.US: None, DelayUnit.MS: "us", DelayUnit.S: "ms"}
 
 
 def find_implausible(survey: Survey, *, unit: DelayUnit) -> tuple[Problem, ...]:
-    """Return warnings about implausible figures."""
-    known, missing = _known(survey.rtt_ms)
-    warnings = []
+    """Return warnings about implausible figures and names; the unit is the one that the source states."""
+    unit, rtt_ms, names = member(DelayUnit, unit), survey.rtt_ms, survey.names
+    others = ~np.eye(len(rtt_ms), dtype=bool)
+    lost = _lost_probes(rtt_ms, unit)
+    found = [zero_delays(survey), _as_lost(survey, lost), self_delays(survey), _unreached(survey), _alike(names)]
+    warnings = [problem for problem in found if problem]
+    known = rtt_ms[others & ~lost & (rtt_ms > 0)]
     if len(known):
         if len(known) >= EQUAL_PAIRS and known.min() == known.max():
             warnings.append(Problem("map-delays-equal", {"count": len(known), "rtt_ms": float(known[0])}))
         figures = np.percentile(known, (5, 50, 95), overwrite_input=True)
         low, median, high = (float(figure) for figure in figures)
         warnings += _check_unit(len(survey), unit, low, median, high)
-    pairs = len(survey) * (len(survey) - 1) // 2
+    unknown = np.isnan(rtt_ms)
+    missing, pairs = int(np.count_nonzero(others & unknown & unknown.T)) // 2, len(survey) * (len(survey) - 1) // 2
     if pairs and missing > MISSING_ABOVE_RATIO * pairs:
         warnings.append(Problem("map-mostly-missing", {"missing": missing, "pairs": pairs}))
     return tuple(warnings)
 
 
-def _known(rtt_ms: Delays) -> tuple[Delays, int]:
-    """Return the round trips between different nodes, and how many pairs are known in neither direction."""
-    unknown = np.isnan(rtt_ms)
-    others = ~np.eye(len(rtt_ms), dtype=bool)
-    return rtt_ms[others & ~unknown], int(np.count_nonzero(others & unknown & unknown.T)) // 2
+def zero_delays(survey: Survey) -> Problem | None:
+    """Return the warning about pairs of nodes with a delay of 0; None if there are none."""
+    zeros = survey.rtt_ms == 0
+    np.fill_diagonal(zeros, val=False)
+    return Problem("map-zero-delays", _pairs(survey.names, zeros)) if zeros.any() else None
+
+
+def self_delays(survey: Survey) -> Problem | None:
+    """Return the warning about nodes with a delay to themselves, with the largest; None if there are none."""
+    to_itself_ms = np.nan_to_num(survey.rtt_ms.diagonal())
+    count, max_ms = int(np.count_nonzero(to_itself_ms)), float(to_itself_ms.max())
+    if not count:
+        return None
+    node = min(survey.names[row] for row in np.flatnonzero(to_itself_ms == max_ms))
+    return Problem("map-self-delays", {"count": count, "node": node, "rtt_ms": max_ms})
+
+
+def _unreached(survey: Survey) -> Problem | None:
+    """Return the warning about nodes without a delay above 0 to any other node; None if it holds for none or all."""
+    measured = survey.rtt_ms > 0
+    np.fill_diagonal(measured, val=False)
+    lone = np.flatnonzero(~(measured | measured.T).any(axis=0))
+    if not 0 < len(lone) < len(survey):
+        return None
+    return Problem("map-nodes-unreached", {"count": len(lone), "nodes": [survey.names[row] for row in lone[:_NAMED]]})
+
+
+def _alike(names: tuple[str, ...]) -> Problem | None:
+    """Return the warning about names that differ only in case, encoding, dashes, blanks or a dot at the end."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        plain = unicodedata.normalize("NFKC", name).casefold()
+        dashed = "".join("-" if unicodedata.category(each) == "Pd" else each for each in plain)
+        groups.setdefault(" ".join(dashed.rstrip(".").split()), []).append(name)
+    alike = [group for group in groups.values() if len(group) > 1]
+    if not alike:
+        return None
+    return Problem("map-names-alike", {"count": len(alike), "first": alike[0][0], "second": alike[0][1]})
+
+
+def _lost_probes(rtt_ms: Delays, unit: DelayUnit) -> Mask:
+    """Mark the cells that stand for a lost probe: the largest figures, if they are typical and far above all others."""
+    times, over = MS_PER_UNIT[unit]
+    rest, least_ms, typical = rtt_ms[~np.isnan(rtt_ms)], math.inf, False
+    for _ in range(_MAX_LOST_FIGURES):
+        top_ms = float(rest.max(initial=0.0))
+        in_nines = _is_in_nines(top_ms / times * over)
+        if not in_nines and (top_ms < LOST_STEP_MS or top_ms % LOST_STEP_MS):
+            break
+        rest = rest[rest < top_ms]
+        if rest.max(initial=0.0) > 0 and top_ms >= LOST_RATIO * rest.max():
+            least_ms = top_ms
+        typical = typical or in_nines
+    lost: Mask = rtt_ms >= least_ms
+    if not typical and np.count_nonzero(np.triu(lost | lost.T, 1)) < LOST_PAIRS:
+        lost[:] = False
+    return lost
+
+
+def _is_in_nines(delay: float) -> bool:
+    """Return whether a delay, or half of it if both ways were added, is 999, 9999, ... or the limit of an integer."""
+    for each in (delay, delay / 2):
+        if each in _INTEGER_LIMITS or (each >= _MIN_NINES and set(f"{each:.9g}") <= {"9", "."}):
+            return True
+    return False
+
+
+def _as_lost(survey: Survey, lost: Mask) -> Problem | None:
+    if not lost.any():
+        return None
+    values_ms = np.unique(survey.rtt_ms[lost])[::-1].tolist()
+    return Problem("map-delays-as-lost", {**_pairs(survey.names, lost), "rtts_ms": values_ms})
+
+
+def _pairs(names: tuple[str, ...], marked: Mask) -> dict[str, object]:
+    """Return the number of the pairs with a marked cell, and the first of them."""
+    pairs = np.argwhere(np.triu(marked | marked.T, 1))
+    return {"count": len(pairs), "pairs": [f"{names[a]} - {names[b]}" for a, b in pairs[:_NAMED]]}
 
 
 def _check_unit(nodes: int, unit: DelayUnit, low: float, median: float, high: float) -> list[Problem]:

@@ -12,9 +12,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from latency_map.delays import Delays, find_out_of_range, read_only
+from latency_map.arrays import as_delays, read_only
+from latency_map.delays import Delays, find_out_of_range
 from latency_map.errors import LatencyMapError, error_of
-from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
+from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, member_or_none
 from latency_map.matrix import LatencyMap
 from latency_map.names import check_names
 
@@ -50,11 +51,10 @@ class Survey:
         names = tuple(self.names)
         check_names(names)
         shape = (len(names), len(names))
-        rtt_ms = read_only(self.rtt_ms, np.float64)
+        rtt_ms = read_only(as_delays(self.rtt_ms, names), np.float64)
         estimated = read_only(self.estimated if self.estimated.size else np.zeros(shape, dtype=bool), np.bool_)
-        if rtt_ms.shape != shape or estimated.shape != shape:
-            wrong = rtt_ms if rtt_ms.shape != shape else estimated
-            raise LatencyMapError("map-shape-invalid", nodes=len(names), shape=" x ".join(map(str, wrong.shape)))
+        if estimated.shape != shape:
+            raise LatencyMapError("map-shape-invalid", nodes=len(names), shape=" x ".join(map(str, estimated.shape)))
         if fault := find_out_of_range(rtt_ms, unit=DelayUnit.MS, kind=DelayKind.RTT):
             raise error_of(fault.problem, place=f"{names[fault.row]} to {names[fault.column]}")
         object.__setattr__(self, "names", names)
@@ -67,7 +67,8 @@ class Survey:
         For delays with a time of measurement the default is the larger direction: two measurements never agree, and
         NDmax must not be underestimated. Otherwise the default is to refuse, since in a written table it may be a typo.
         """
-        return asymmetry or (Asymmetry.REFUSE if self.measured_at_s is None else Asymmetry.MAX)
+        default = Asymmetry.REFUSE if self.measured_at_s is None else Asymmetry.MAX
+        return member_or_none(Asymmetry, asymmetry) or default
 
     def to_map(self, asymmetry: Asymmetry | None = None) -> LatencyMap:
         """Convert the survey to a latency map.

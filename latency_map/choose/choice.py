@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from latency_map.choose.clique import CliqueResult, bit_positions
 from latency_map.choose.pool import Pool
 from latency_map.delays import Delays
-from latency_map.kinds import Method
+from latency_map.kinds import Method, member
 from latency_map.matrix import LatencyMap
 
 #: Largest number of candidates for which `Method.AUTO` searches exactly.
@@ -96,7 +96,7 @@ def min_nd_max_subset(
         A node is not in the map.
     """
     pool = Pool.of(latencies, size, keep=keep, candidates=candidates)
-    if method is Method.AUTO:
+    if (method := member(Method, method)) is Method.AUTO:
         method = Method.EXACT if len(pool.others) <= EXACT_UP_TO else Method.GREEDY
     bisection = _Bisection(pool, _grow(pool), _MAX_STEPS[method] if max_steps is None else max_steps)
     bisection.improve()

@@ -33,7 +33,7 @@ class Pool:
         kept = set(keep)
         names = sorted(kept.union(latencies.names if candidates is None else candidates))
         rows = latencies.positions(names)
-        if size < max(1, len(kept)):
+        if not isinstance(size, int | np.integer) or size < max(1, len(kept)):
             raise LatencyMapError("choice-size-invalid", min=max(1, len(kept)), got=size)
         if gaps := latencies.missing(kept):
             raise NoChoiceError(MissingDelayError(gaps).problems)

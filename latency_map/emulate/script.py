@@ -9,6 +9,7 @@ from importlib.resources import files
 
 from gesscale.common.shell import command_line, comment
 from latency_map.emulate.plan import ROOT, AddedDelay, NodePlan, delay_commands, root_command, undo_commands
+from latency_map.kinds import member
 
 
 class ScriptAction(StrEnum):
@@ -20,7 +21,7 @@ class ScriptAction(StrEnum):
 
 def script_name(action: ScriptAction, node: str) -> str:
     """Return the file name of the script of a node."""
-    return f"{action.value}-{node}.sh"
+    return f"{member(ScriptAction, action)}-{node}.sh"
 
 
 def render_script(plan: NodePlan, action: ScriptAction, *, undo_after_s: int | None = None) -> str:
@@ -40,7 +41,7 @@ def render_script(plan: NodePlan, action: ScriptAction, *, undo_after_s: int | N
     InputError
         If a name or an address contains a character that a command-line argument cannot contain.
     """
-    if action is ScriptAction.UNDO:
+    if member(ScriptAction, action) is ScriptAction.UNDO:
         return f"{script_header(plan, (_UNDO_TITLE,))}\n{_template('undo')}"
     host = plan.host
     title = (

@@ -4,6 +4,7 @@ Unit and kind are never guessed: the file states them, for example by the headin
 both do, they must agree.
 """
 
+import logging
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import BinaryIO
 import numpy as np
 
 from gesscale.common.errors import Problem, cause_of
+from gesscale.common.logs import log_problem
 from latency_map.delays import convert_to_round_trips, count_differing, find_out_of_range
 from latency_map.errors import LatencyMapError, error_of
 from latency_map.formats.collect import collect
@@ -20,11 +22,13 @@ from latency_map.formats.matrix_csv import map_to_matrix
 from latency_map.formats.recognise import FORMATS, recognise
 from latency_map.formats.samples import Readings
 from latency_map.formats.source import DEFAULT_OPTIONS, ImportOptions, MapSource, RawDelays, read_source
-from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, MapFormat
+from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, MapFormat, member_or_none
 from latency_map.limits import DEFAULT_LIMITS, MapLimits
 from latency_map.matrix import LatencyMap
 from latency_map.plausibility import find_implausible
 from latency_map.survey import Survey
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +110,7 @@ def read_map(
     *,
     limits: MapLimits = DEFAULT_LIMITS,
 ) -> LatencyMap:
-    """Read a file of any format as a map.
+    """Read a file of any format as a map; doubts about its delays are logged.
 
     Parameters
     ----------
@@ -120,9 +124,11 @@ def read_map(
     LatencyMapError
         The file is invalid, or its survey is not a valid map.
     """
-    survey = read_survey(path, unit=unit, kind=kind, limits=limits).survey
+    imported = read_survey(path, unit=unit, kind=kind, limits=limits)
+    for warning in imported.warnings:
+        log_problem(_LOG, logging.WARNING, warning.code, source=str(path), **warning.fields)
     try:
-        return survey.to_map(asymmetry)
+        return imported.survey.to_map(asymmetry)
     except LatencyMapError as error:
         raise error_of(*error.problems, source=str(path)) from None
 
@@ -179,6 +185,8 @@ def _import(
     options: ImportOptions,
 ) -> Imported:
     reason = "the caller chose it"
+    map_format, unit = member_or_none(MapFormat, map_format), member_or_none(DelayUnit, unit)
+    kind = member_or_none(DelayKind, kind)
     if map_format is None:
         map_format, reason = recognise(source)
     _check_options(source.name, map_format, options)
@@ -186,7 +194,8 @@ def _import(
         survey = read_document(source)
         stated = (DelayUnit.MS, DelayKind.RTT)
         unit, kind = _resolve_meaning(source.name, stated, "unit and delay", unit, kind)
-        return Imported(survey=survey, map_format=map_format, reason=reason, unit=unit, kind=kind)
+        warnings = find_implausible(survey, unit=unit)
+        return Imported(survey=survey, map_format=map_format, reason=reason, unit=unit, kind=kind, warnings=warnings)
     raw = FORMATS[map_format].read(source, options)
     if isinstance(raw, Readings):
         collected = collect(source, raw, unit, kind, options)

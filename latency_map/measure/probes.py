@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from gesscale.common.errors import Problem
 from latency_map.errors import LatencyMapError
-from latency_map.kinds import ProbeMethod
+from latency_map.kinds import ProbeMethod, member
 
 #: Time after which the kernel sends another SYN (RFC 6298); a later reply may belong to either.
 FIRST_RETRY_S = 1.0
@@ -149,7 +149,7 @@ def choose_method(method: ProbeMethod, *, report: Callable[[Problem], None]) -> 
     LatencyMapError
         ICMP is requested and not possible.
     """
-    if method is ProbeMethod.TCP:
+    if (method := member(ProbeMethod, method)) is ProbeMethod.TCP:
         return method
     try:
         ping_rtt_ms("127.0.0.1", timeout_s=_ALLOWED_WAIT_S)
@@ -177,7 +177,7 @@ def make_probe(method: ProbeMethod, *, port: int, timeout_s: float) -> Probe:
         except IcmpNotPermittedError as error:
             return Unreachable(problem=error.problem)
 
-    return by_tcp if method is ProbeMethod.TCP else by_icmp
+    return by_tcp if member(ProbeMethod, method) is ProbeMethod.TCP else by_icmp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

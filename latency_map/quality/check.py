@@ -12,6 +12,7 @@ import numpy as np
 from gesscale.common.errors import Problem
 from latency_map.delays import Delays, round_trips_ms
 from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
+from latency_map.plausibility import find_implausible, self_delays, zero_delays
 from latency_map.quality.findings import Finding, QualityReport, Severity
 from latency_map.quality.outliers import find_outliers
 from latency_map.quality.pairs import find_islands, first_pair, missing_pairs
@@ -29,6 +30,7 @@ OLD_AFTER_S = 86400.0
 USUAL_DIFFERENCE_RATIO = 0.1
 
 _MOSTLY_RATIO = 0.5
+_FOUND_ELSEWHERE = {"map-zero-delays", "map-self-delays", "map-mostly-missing"}
 #: Options of ``repair`` by the code of an error.
 _REPAIRS = {
     "map-self-delays": "--zero-diagonal",
@@ -59,6 +61,7 @@ def check(survey: Survey, now_s: float | None = None, *, asymmetry: Asymmetry | 
         *_find_asymmetry(survey, rule),
         *_find_one_way(survey),
         *_find_zeros(survey),
+        *_find_implausible(survey),
         *_find_estimated(survey),
         *_find_broken_triangles(survey),
         *_find_outliers(survey.names, combined_ms),
@@ -118,19 +121,15 @@ def _find_missing(survey: Survey) -> Iterator[Finding]:
 
 
 def _find_self_delays(survey: Survey) -> Iterator[Finding]:
-    to_itself_ms = np.nan_to_num(survey.rtt_ms.diagonal())
-    count = int(np.count_nonzero(to_itself_ms))
-    if count:
-        max_ms = float(to_itself_ms.max())
-        node = min(survey.names[row] for row in np.flatnonzero(to_itself_ms == max_ms))
+    if problem := self_delays(survey):
         yield Finding(
-            problem=Problem("map-self-delays", {"node": node, "rtt_ms": max_ms}),
+            problem=problem,
             severity=Severity.ERROR,
-            count=count,
+            count=int(problem.fields["count"]),
             out_of=len(survey),
             counted="nodes",
-            nodes=(node,),
-            rtt_ms=max_ms,
+            nodes=(str(problem.fields["node"]),),
+            rtt_ms=float(problem.fields["rtt_ms"]),
         )
 
 
@@ -178,21 +177,27 @@ def _find_one_way(survey: Survey) -> Iterator[Finding]:
 
 
 def _find_zeros(survey: Survey) -> Iterator[Finding]:
-    zeros = survey.rtt_ms == 0
-    np.fill_diagonal(zeros, val=False)
-    if zeros.any():
+    if problem := zero_delays(survey):
+        zeros = survey.rtt_ms == 0
+        np.fill_diagonal(zeros, val=False)
         n = len(survey)
         a, b = first_pair(survey.names, zeros)
-        nodes = (survey.names[a], survey.names[b])
         yield Finding(
-            problem=Problem("map-zero-delays", {"first": nodes[0], "second": nodes[1]}),
+            problem=problem,
             severity=Severity.WARNING,
             count=int(zeros.sum()),
             out_of=n * (n - 1),
             counted="cells",
-            nodes=nodes,
+            nodes=(survey.names[a], survey.names[b]),
             rtt_ms=0.0,
         )
+
+
+def _find_implausible(survey: Survey) -> Iterator[Finding]:
+    """Yield the doubts that no other finding has."""
+    for problem in find_implausible(survey, unit=DelayUnit.MS):
+        if problem.code not in _FOUND_ELSEWHERE:
+            yield Finding(problem=problem, severity=Severity.WARNING, count=1, out_of=1, counted="map")
 
 
 def _find_estimated(survey: Survey) -> Iterator[Finding]:
@@ -249,7 +254,11 @@ def _find_outliers(names: tuple[str, ...], combined_ms: Delays) -> Iterator[Find
 
 
 def _find_age(survey: Survey, now_s: float | None) -> Iterator[Finding]:
-    if now_s is None or survey.measured_at_s is None:
+    if now_s is None:
+        return
+    if survey.measured_at_s is None:
+        unknown = Problem("map-age-unknown")
+        yield Finding(problem=unknown, severity=Severity.INFO, count=1, out_of=1, counted="map")
         return
     age_s = now_s - survey.measured_at_s
     severity, code = Severity.INFO, "map-recent"

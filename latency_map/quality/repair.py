@@ -14,7 +14,7 @@ import scipy
 from gesscale.common.text import format_list
 from latency_map.delays import MAX_RTT_MS, Delays, round_trips_ms
 from latency_map.errors import LatencyMapError, UnknownNodeError
-from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, Fill, Symmetrise
+from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, Fill, Symmetrise, member, member_or_none
 from latency_map.quality.coordinates import DIMENSIONS, embed, held_out_error
 from latency_map.quality.pairs import first_pair, missing_pairs
 from latency_map.survey import Mask, Survey
@@ -36,6 +36,10 @@ class Repair:
     fill: Fill = Fill.NONE
     #: Drop nodes until every pair is known: always the one with most gaps, and of equal ones the last by name.
     drop_incomplete: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "symmetrise", member_or_none(Symmetrise, self.symmetrise))
+        object.__setattr__(self, "fill", member(Fill, self.fill))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
