@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from latency_map.errors import LatencyMapError
 from latency_map.formats.document import KIND
+from latency_map.formats.foreign import looks_like
 from latency_map.formats.goldpinger import read_check_all
 from latency_map.formats.graphs import read_gml, read_graphml
 from latency_map.formats.json_text import kind_of
@@ -88,6 +89,8 @@ def recognise(source: MapSource) -> tuple[MapFormat, str]:
         reason = reader.begins(source) if reader.begins else ""
         if reason:
             return name, reason
+    if found := looks_like(source):
+        raise LatencyMapError("map-form-foreign", source=source.name, looks_like=found)
     return _recognise_rows(rows_at_head(source))
 
 

@@ -62,7 +62,6 @@ def test_missing_unit_and_kind_are_reported_together(corner, missing):
         ("from,to,rtt_ms\na,b,1\n", None, ONE_WAY, "map-kind-conflict", {"stated": "rtt"}),
         (PING, S, None, "map-unit-conflict", {"stated": "ms", "given": "s"}),
         (GML.format("latency '5 ms'").replace("'", '"'), US, RTT, "map-unit-conflict", {"stated": "ms"}),
-        (GML.format("rtt_us 5"), MS, RTT, "map-unit-conflict", {"stated": "us"}),
         (
             '{"responses": {"p": {"OK": true}, "q": {"OK": true}}}',
             None,
@@ -150,7 +149,9 @@ def test_edges_may_differ_in_unit_and_count_in_milliseconds_then():
     edges = ((3, 0, "0.25 s"), (0, 1, "2 s"), (0, 1, "750 ms"), (1, 4, "500 us"), (4, 4, "1 s"), (0, 1, "1 s"))
     listed = "".join(f'edge [ source {a} target {b} latency "{delay}" ]' for a, b, delay in edges)
     imported = parse_survey(
-        f"graph [ multigraph 1 {''.join(f'node [ id {n} ]' for n in range(6))} {listed} ]", kind=RTT
+        f"graph [ multigraph 1 {''.join(f'node [ id {n} ]' for n in range(6))} {listed} ]",
+        kind=RTT,
+        options=ImportOptions(links=True),
     )
     assert imported.unit is MS
     # of 2 s, 750 ms and 1 s the fastest counts; 4 to 3 goes over 1 and 0: 0.5 ms, 750 ms, 250 ms

@@ -1,0 +1,47 @@
+"""Files of other programs that have no delays between nodes in a form that is read, named in the refusal."""
+
+import re
+
+from latency_map.formats.json_text import Json
+from latency_map.formats.source import MapSource
+
+#: Element at the root of XML.
+_ROOTS = {"experiment": "a topology of Kollaps in XML", "html": "a page in HTML", "svg": "a picture in SVG"}
+_ROOT = re.compile(r"<(?:\w{1,40}:)?([A-Za-z][\w.-]{0,60})")
+#: Keys at the root of JSON that occur together.
+_KEYS = (
+    ({"hosts", "switches", "controllers"}, "a topology of MiniEdit"),
+    ({"entity", "link"}, "a topology of YAFS"),
+    ({"elements", "data"}, "a graph of Cytoscape"),
+    ({"BackendState", "Peer"}, "the status of Tailscale"),
+    ({"start", "intervals", "end"}, "a report of iperf3"),
+    ({"items", "kind"}, "a list of Kubernetes objects"),
+    ({"type", "features"}, "places in GeoJSON"),
+)
+_TEXTS = (
+    (r"pong from \S+ ", "the output of tailscale ping; use ping"),
+    (r"(?:traceroute6? to|Tracing route to) ", "the output of traceroute, which has delays to routers; use ping"),
+    (r"Start: .*\nHOST: ", "a report of mtr as text; use mtr --json"),
+    (r"ARPING ", "the output of arping; use ping"),
+    (r"HPING ", "the output of hping; use ping"),
+    (r"Connecting to host .*, port", "the output of iperf3, which has no delays"),
+    (r"(?:#!.*python|from mininet\.|import )", "a program in Python"),
+    (r"(?:strict )?(?:di)?graph \S* ?\{", "a graph in the language of Graphviz; convert it to GML"),
+    (r"%PDF-", "a document in PDF"),
+    (r"\S+:[ \t]*\n[ ]+(?:- )?\S+:", "YAML; convert it to JSON"),
+)
+
+
+def looks_like(source: MapSource) -> str:
+    """Return what a text looks like, "" if it is nothing known."""
+    head = source.text[:4000].lstrip()
+    if head.startswith("<"):
+        root = _ROOT.search(re.sub(r"<!--.*?-->|<[?!][^>]*>", "", head, flags=re.DOTALL))
+        return _ROOTS.get(root[1], f"XML with the element {root[1]}") if root else ""
+    return next((name for pattern, name in _TEXTS if re.match(pattern, head)), "")
+
+
+def json_looks_like(content: Json) -> str:
+    """Return what JSON looks like, "" if it is nothing known."""
+    keys = content.keys() if isinstance(content, dict) else set()
+    return next((name for known, name in _KEYS if known <= keys), "")
