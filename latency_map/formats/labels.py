@@ -5,12 +5,10 @@ from collections.abc import Sequence
 
 from latency_map.kinds import DelayKind, DelayUnit
 
-#: Units by the words that name them.
-UNITS = {
-    **dict.fromkeys(("ns", "nsec", "nanos", "nanoseconds"), DelayUnit.NS),
-    **dict.fromkeys(("us", "usec", "usecs", "micros", "microsecond", "microseconds", "µs", "μs"), DelayUnit.US),
-    **dict.fromkeys(("ms", "msec", "msecs", "millis", "millisecond", "milliseconds"), DelayUnit.MS),
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), DelayUnit.S),
+_UNITS = {
+    **dict.fromkeys(("us", "usec", "micros", "microseconds", "µs", "μs"), DelayUnit.US),
+    **dict.fromkeys(("ms", "msec", "millis", "milliseconds"), DelayUnit.MS),
+    **dict.fromkeys(("s", "sec", "secs", "seconds"), DelayUnit.S),
 }
 _ROUND_TRIP = {"rtt", "roundtrip", "rtts"}
 _ONE_WAY = {"oneway", "owd"}
@@ -18,7 +16,6 @@ _DELAY = {"latency", "delay", "ping"}
 _OTHER = {"avg", "average", "mean", "median", "p50", "min", "max", "value", "time", "in"}
 _JOINED = (("round trip", "roundtrip"), ("one way", "oneway"))
 _WORD = re.compile(r"[a-zµμ]+[0-9]*")
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z][a-z]|MS\b)")
 _MAX_CHARACTERS = 60
 _PAIRS = (
     ("from", "to"),
@@ -30,14 +27,14 @@ _PAIRS = (
     ("i", "j"),
     ("u", "v"),
 )
-_DELAY_STRING = re.compile(r"\s*([0-9.eE+-]{1,40})\s*([a-zµμ]{1,12})?\s*", re.IGNORECASE)
+_DELAY_STRING = re.compile(r"\s*([0-9.eE+-]{1,40})\s*([a-zµμ]{1,12})\s*", re.IGNORECASE)
 
 
 def words_of(label: str) -> tuple[str, ...]:
     """Return the words of a label in lower case, "round trip" and "one way" joined; empty for a long label."""
     if len(label) > _MAX_CHARACTERS:
         return ()
-    plain = re.sub(r"[\s_()\[\]./-]+", " ", _CAMEL.sub(" ", label).lower()).strip()
+    plain = re.sub(r"[\s_()\[\]./-]+", " ", label.lower()).strip()
     for apart, joined in _JOINED:
         plain = plain.replace(apart, joined)
     words = plain.split(" ")
@@ -47,10 +44,10 @@ def words_of(label: str) -> tuple[str, ...]:
 def is_delay_label(label: str) -> bool:
     """Return whether a label is that of a delay and has no word with another meaning."""
     words = set(words_of(label))
-    if not words <= UNITS.keys() | _ROUND_TRIP | _ONE_WAY | _DELAY | _OTHER:
+    if not words <= _UNITS.keys() | _ROUND_TRIP | _ONE_WAY | _DELAY | _OTHER:
         return False
     # a time without a unit may be a time of day
-    return bool(words & (_ROUND_TRIP | _ONE_WAY | _DELAY)) or ("time" in words and bool(words & UNITS.keys()))
+    return bool(words & (_ROUND_TRIP | _ONE_WAY | _DELAY)) or ("time" in words and bool(words & _UNITS.keys()))
 
 
 def parse_label(label: str) -> tuple[DelayUnit | None, DelayKind | None]:
@@ -58,7 +55,7 @@ def parse_label(label: str) -> tuple[DelayUnit | None, DelayKind | None]:
     if not is_delay_label(label):
         return None, None
     words = words_of(label)
-    units = {UNITS[word] for word in words if word in UNITS}
+    units = {_UNITS[word] for word in words if word in _UNITS}
     kind = None
     if _ROUND_TRIP & set(words):
         kind = DelayKind.RTT
@@ -76,12 +73,12 @@ def pair_columns(labels: Sequence[str]) -> tuple[int, int] | None:
     return None
 
 
-def split_unit(text: str) -> tuple[float, DelayUnit | None] | None:
-    """Parse a number with or without a unit, such as ``50 ms``; None if the text is something else."""
+def split_unit(text: str) -> tuple[float, DelayUnit] | None:
+    """Parse a delay with its unit, such as ``50 ms``."""
     match = _DELAY_STRING.fullmatch(text)
-    if match is None or (match[2] and match[2].lower() not in UNITS):
+    if match is None or match[2].lower() not in _UNITS:
         return None
     try:
-        return float(match[1]), UNITS[match[2].lower()] if match[2] else None
+        return float(match[1]), _UNITS[match[2].lower()]
     except ValueError:
         return None
