@@ -7,8 +7,8 @@ from gesscale.errors import InputError
 from gesscale.formatting import format_duration
 from gesscale.model.decision import Plan, Reason
 from gesscale.model.workflow import Operator
-from gesscale.plan.node_ranking import rank_additions, removal_steps, unchanged_plan, usable_nodes
-from gesscale.ports import ClusterState, Knowledge, Latencies
+from gesscale.plan.node_ranking import resized, unchanged_plan, usable_nodes
+from gesscale.ports import ClusterState, Knowledge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +99,9 @@ def _overridden(
     if override.nodes:
         target, remark = _named(override.nodes, live, cluster)
     else:
-        target, remark = _counted(override.replicas or 1, live, operator, cluster, knowledge.latencies)
+        target = resized(override.replicas or 1, live, operator.driver_node, cluster, knowledge.latencies.map)
+        missing = (override.replicas or 1) - len(target)
+        remark = f"; no usable node for {missing} of them" if missing > 0 else ""
     pending = knowledge.pending(operator.name)
     if target == live or (pending is not None and pending.placement == target):
         return unchanged_plan(plan, Reason.OVERRIDDEN, f"{detail}{remark}", live)
@@ -124,23 +126,6 @@ def _named(nodes: tuple[str, ...], live: tuple[str, ...], cluster: ClusterState)
 def _refusal(node: str, cluster: ClusterState) -> str:
     known = cluster.nodes.get(node)
     return f"{node}: {known.problem}" if known is not None else f"{node}: the cluster has no such node"
-
-
-def _counted(
-    replicas: int, live: tuple[str, ...], operator: Operator, cluster: ClusterState, latencies: Latencies
-) -> tuple[tuple[str, ...], str]:
-    """Return this many nodes: add the nearest, remove the farthest; by name if delays are unknown."""
-    if replicas > len(live):
-        known = rank_additions(latencies.map, cluster, live, operator.driver_node).nodes
-        free = usable_nodes(cluster, live).nodes
-        candidates = [*known, *(node for node in free if node not in known)]
-        added = candidates[: replicas - len(live)]
-        missing = replicas - len(live) - len(added)
-        return tuple(sorted((*live, *added))), f"; no usable node for {missing} of them" if missing else ""
-    if replicas == len(live):
-        return live, ""
-    steps = removal_steps(latencies.map, live, operator.driver_node)
-    return next((placement for placement in steps if len(placement) == replicas), tuple(live[:replicas])), ""
 
 
 def _live(plan: Plan, cluster: ClusterState) -> tuple[str, ...]:

@@ -1,12 +1,56 @@
-"""Safeguards that the loop applies to the plans of every policy: lost replicas, stale metrics, first placements."""
+"""Safeguards of the plans of every policy: limits, lost replicas, stale metrics, first placements."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from gesscale.model.decision import Analysis, Plan, Reason
+from gesscale.model.workflow import Operator
 from gesscale.plan.directives import Directive
-from gesscale.plan.node_ranking import nd_max_ms, rank_additions, unchanged_plan, usable_nodes
+from gesscale.plan.node_ranking import nd_max_ms, rank_additions, resized, unchanged_plan, usable_nodes
 from gesscale.ports import ClusterState, Knowledge
 from latency_map import LatencyMap, NoChoiceError, min_nd_max_subset
+
+_NEWER = frozenset({Reason.OVERRIDDEN, Reason.AT_MAX_REPLICAS, Reason.AT_MIN_REPLICAS})
+
+
+def within_limits(
+    plans: Mapping[str, Plan], operators: Mapping[str, Operator], cluster: ClusterState, knowledge: Knowledge
+) -> Mapping[str, Plan]:
+    """Bring operators back within their replica limits, at once and without metrics: the limits may have changed."""
+    return {
+        name: _limited(plan, operators[name], cluster.for_operator(name), knowledge) if name in operators else plan
+        for name, plan in plans.items()
+    }
+
+
+def _limited(plan: Plan, operator: Operator, cluster: ClusterState, knowledge: Knowledge) -> Plan:
+    live = tuple(sorted(cluster.placements.get(operator.name, ())))
+    if not live or cluster.problem or operator.name in cluster.unplaced:
+        return plan
+    pending = knowledge.pending(operator.name)
+    present = {*live, *cluster.starting.get(operator.name, ())} if pending is None else {*pending.placement}
+    wanted = {*plan.placement} if plan.change else present
+    least, most = operator.min_replicas, operator.max_replicas
+    if least <= len(present) <= most and least <= len(wanted) <= most:
+        return plan
+    target = plan.placement
+    if not least <= len(wanted) <= most:
+        kept = wanted.intersection(live)  # a replica that has not started is given up first
+        kept = kept if len(kept) >= most else wanted
+        count = max(least, min(len(wanted), most))
+        target = resized(count, tuple(sorted(kept)), operator.driver_node, cluster, knowledge.latencies.map)
+    if target == live:
+        return plan
+    more = min(len(present), len(wanted)) < least
+    return replace(
+        plan,
+        reason=Reason.AT_MIN_REPLICAS if more else Reason.AT_MAX_REPLICAS,
+        detail=f"min_replicas is {least}" if more else f"max_replicas is {most}",
+        before=live,
+        placement=target,
+        mst=plan.mst if target == plan.placement else None,
+        nd_max_ms=nd_max_ms(knowledge.latencies.map, target, operator.driver_node),
+    )
 
 
 def restore_lost(
@@ -14,7 +58,7 @@ def restore_lost(
 ) -> Mapping[str, Plan]:
     """Restart replicas that died since they were ordered; this takes precedence over the policy's plan.
 
-    A plan with reason Overridden is newer than the lost replica, so it stays unchanged.
+    A change by hand or by a limit is newer than the lost replica, so it stays unchanged.
     """
     return {
         name: _restored(plan, analyses[name], cluster.for_operator(name), knowledge) for name, plan in plans.items()
@@ -25,7 +69,7 @@ def _restored(plan: Plan, analysis: Analysis, cluster: ClusterState, knowledge: 
     name = plan.operator
     if cluster.problem or name not in cluster.placements or name in cluster.unplaced:
         return plan
-    if plan.reason is Reason.OVERRIDDEN and plan.change is not None:
+    if plan.reason in _NEWER and plan.change is not None:
         return plan
     live = set(cluster.placements[name])
     present = live | set(cluster.starting.get(name, ()))

@@ -202,6 +202,22 @@ def removal_steps(delays: LatencyMap | None, placement: Sequence[str], driver_no
     return tuple(steps)
 
 
+def resized(
+    replicas: int, placement: tuple[str, ...], driver_node: str, cluster: ClusterState, delays: LatencyMap | None
+) -> tuple[str, ...]:
+    """Return a placement with this number of replicas, sorted; fewer if no other node is usable.
+
+    The nearest nodes are added and the farthest removed, by name if delays are unknown.
+    """
+    if replicas > len(placement):
+        known = rank_additions(delays, cluster, placement, driver_node).nodes
+        free = usable_nodes(cluster, placement).nodes
+        candidates = [*known, *(node for node in free if node not in known)]
+        return tuple(sorted((*placement, *candidates[: replicas - len(placement)])))
+    steps = removal_steps(delays, placement, driver_node) if replicas < len(placement) else ()
+    return next((each for each in steps if len(each) == replicas), tuple(sorted(placement)[:replicas]))
+
+
 def shuffle_nodes(nodes: Iterable[str], seed: int, operator: str, at_s: float) -> tuple[str, ...]:
     """Shuffle nodes, for policies without delays."""
     rng = np.random.default_rng([seed, zlib.crc32(operator.encode()), max(0, int(at_s))])

@@ -1,4 +1,4 @@
-"""Guards a policy: after an exception or a missing result, nothing changes, and the decision contains the cause."""
+"""Guards a policy: it stays within the limits; after an exception nothing changes, and the decision has the cause."""
 
 import traceback
 from collections.abc import Callable, Mapping
@@ -9,6 +9,8 @@ from typing import TypeVar
 from gesscale.common.errors import Problem
 from gesscale.model.decision import Analysis, Plan, Reason, Verdict
 from gesscale.model.observation import WorkflowObservation
+from gesscale.model.workflow import Workflow
+from gesscale.plan.filters import within_limits
 from gesscale.plan.node_ranking import keep_placement
 from gesscale.ports import ClusterState, Knowledge, Policy
 
@@ -18,7 +20,7 @@ _SHOWN_CHARACTERS = 200
 
 @dataclass(frozen=True, slots=True)
 class GuardedPolicy:
-    """A `gesscale.ports.Policy` that never raises."""
+    """A `gesscale.ports.Policy` that never raises, and keeps the replica limits of its `workflow`, if it has one."""
 
     #: The guarded policy, such as a custom one.
     inner: Policy
@@ -51,7 +53,9 @@ class GuardedPolicy:
             return {name: keep_placement(analysis, cluster) for name, analysis in analyses.items()}
         found = self._attempt("plan", lambda: self.inner.plan(analyses, cluster, knowledge), {*analyses})
         if not isinstance(found, Problem):
-            return found
+            workflow = getattr(self.inner, "workflow", None)
+            operators = workflow.operators if isinstance(workflow, Workflow) else {}
+            return within_limits(found, operators, cluster, knowledge)
         return {
             name: keep_placement(analysis, cluster, Reason.POLICY_FAILED, str(found))
             for name, analysis in analyses.items()
