@@ -259,7 +259,7 @@ class MapStatus:
     age_s: Bounded | None = None
     #: Reason why no replica may be removed; empty if the map is fresh.
     stale: str = ""
-    #: Error of the last refresh; empty if it succeeded.
+    #: Error of the last refresh, or doubts about the map; empty if there are none.
     problem: str = ""
 
     @property

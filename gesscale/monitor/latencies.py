@@ -59,7 +59,8 @@ class MapBounds:
 class CachedLatencies(ABC):
     """Keeps the last valid map, refreshes it when due, and checks its age; a `gesscale.ports.LatencySource`."""
 
-    #: Age from which a map is stale; None for never. A map of unknown age is not stale.
+    #: Age from which a map is stale; None for never. A map of unknown age is not stale, which is a problem
+    #: of its status.
     max_age_s: float | None = None
     #: Treatment of a pair whose two directions differ; see `latency_map.Survey.rule`.
     asymmetry: Asymmetry | None = None
@@ -112,7 +113,8 @@ class CachedLatencies(ABC):
         self.check(latencies)
         self._map = latencies
         self._measured_at_s = survey.measured_at_s
-        self._problems, self._failures = tuple(problems), 0
+        undated = survey.measured_at_s is None and self.max_age_s is not None
+        self._problems, self._failures = (*problems, *([Problem("map-age-unknown")] if undated else [])), 0
         for change in survey.changes:
             _LOG.info("latency map: %s", change)
         self._log(self._problems)
@@ -268,11 +270,9 @@ class AgentLatencies(CachedLatencies):
         bounds = self.bounds()
         gathered = gather_agents(urls, now_s=now_s, timeout_s=self.timeout_s, limits=bounds.limits, nodes=bounds.nodes)
         silent = [f"{url}: {why}" for url, why in gathered.unreachable.items()]
-        problems = [gathered.skipped] if gathered.skipped else []
-        if silent:
-            fields = {"count": len(silent), "agents": len(urls), "causes": silent[:_NAMED]}
-            problems.insert(0, Problem("agents-unreachable", fields))
-        return gathered.survey, problems
+        fields = {"count": len(silent), "agents": len(urls), "causes": silent[:_NAMED]}
+        unreachable = [Problem("agents-unreachable", fields)] if silent else []
+        return gathered.survey, [*unreachable, *gathered.warnings]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -317,4 +317,4 @@ class PrometheusLatencies(CachedLatencies):
         )
         bounds = self.bounds()
         gathered = gather_samples(samples, fill_missing=True, now_s=now_s, limits=bounds.limits, nodes=bounds.nodes)
-        return gathered.survey, [gathered.skipped] if gathered.skipped else []
+        return gathered.survey, gathered.warnings

@@ -89,7 +89,9 @@ class DecisionPoint(TypedDict):
     planned_nd_max_ms: Annotated[float | None, _description("NDmax of `placement`.")]
     metrics_age_s: Annotated[float | None, _description("Age of the newest batch.")]
     map_age_s: Annotated[float | None, _description("Age of the latency map.")]
-    map_problem: Annotated[str, _description("Why the latency map is stale or unavailable; empty if it is usable.")]
+    map_problem: Annotated[
+        str, _description("Why the latency map is stale, unavailable or doubtful; empty if it is not.")
+    ]
     order: Annotated[OrderCost | None, _description("Newest order of the operator.")]
     changes: Annotated[
         RecentChanges | None, _description("Its changes in the last hour; null for decisions of an earlier process.")

@@ -17,9 +17,11 @@ from gesscale.common.threads import in_thread
 from latency_map.delays import MAX_RTT_MS, Delays
 from latency_map.errors import LatencyMapError, error_of
 from latency_map.grid import Grid
+from latency_map.kinds import DelayUnit
 from latency_map.limits import DEFAULT_LIMITS, MapLimits
 from latency_map.measure.gauges import MEASURED_TIMESTAMP_SECONDS, PREFIX, RTT_SECONDS, SOURCE, TARGET
 from latency_map.names import MAX_NODES, find_name_fault
+from latency_map.plausibility import find_implausible
 from latency_map.survey import Survey
 
 _MAX_CONCURRENT = 64
@@ -34,6 +36,10 @@ _TIMESTAMP = _COLUMNS[MEASURED_TIMESTAMP_SECONDS]
 _NOT_OF_AGENTS = frozenset(("__name__", SOURCE, TARGET))
 _EMPTY = array("d", [math.nan] * len(_FIGURES))
 _UNDATED = -1.0
+_RENAMED = "exported_"
+#: Largest difference of two figures of one pair and time: their windows may end at different probes.
+_SAME_TIME_RATIO = 0.1
+_NAMED = 3
 _KEY_BASE = MAX_NODES + 2
 _MS = 1000.0
 
@@ -44,7 +50,8 @@ class GaugeSample:
 
     #: Name of the metric, such as ``gesscale_latency_rtt_seconds``.
     name: str
-    #: ``source`` and ``target`` are names of nodes; the other labels identify the agent.
+    #: ``source`` and ``target`` are names of nodes; the other labels identify the agent. A Prometheus server that has
+    #: labels of these names for its targets calls those of the agent ``exported_source`` and ``exported_target``.
     labels: Mapping[str, str]
     #: In the base unit of the name.
     value: float
@@ -63,13 +70,14 @@ class SampleCollector:
         self._grid = Grid("agents", limits, dict.fromkeys(_FIGURES, np.float64(np.nan)))
         self._limits, self._nodes = limits, nodes
         self._skipped, self._first_skipped = 0, ""
+        self._contradicting: set[tuple[int, int]] = set()
 
-    @property
-    def skipped(self) -> Problem | None:
-        """A warning about skipped samples; None if there are none."""
-        if not self._skipped:
-            return None
-        return Problem("agents-unknown-nodes", {"count": self._skipped, "first": self._first_skipped})
+    def warnings(self) -> Iterator[Problem]:
+        """Yield warnings about samples that were not used."""
+        if self._skipped:
+            yield Problem("agents-unknown-nodes", {"count": self._skipped, "first": self._first_skipped})
+        if self._contradicting:
+            yield self._contradiction()
 
     def add(self, samples: Iterable[GaugeSample]) -> int:
         """Add the samples of one agent or one Prometheus server, and return their number; add none if it raises.
@@ -84,7 +92,8 @@ class SampleCollector:
             if not sample.name.startswith(PREFIX):
                 continue
             count += 1
-            names = [sample.labels[end] for end in (SOURCE, TARGET) if end in sample.labels]
+            ends = (_label_of_agent(sample.labels, end) for end in (SOURCE, TARGET))
+            names = [sample.labels[end] for end in ends if end in sample.labels]
             if self._accepts(names):
                 claims.add(names, sample)
         numbers = [self._grid.number(name) for name in claims.nodes]
@@ -104,13 +113,15 @@ class SampleCollector:
         Raises
         ------
         LatencyMapError
-            There is no round trip among the samples.
+            There is no round trip among the samples, or all contradict each other.
         """
         names = tuple(sorted(self._grid.numbers))
         order = [self._grid.numbers[name] for name in names]
         rtt_ms, when = (self._grid.finish(name, order) for name in _FIGURES)
         if not names or (len(names) > 1 and not _rows_known(rtt_ms)):
-            raise LatencyMapError("agents-not-ready", nodes=len(names))
+            raise error_of(
+                self._contradiction() if self._contradicting else Problem("agents-not-ready", {"nodes": len(names)})
+            )
         sources = _rows_known(when)
         measured_at_s = _oldest_s(when, rtt_ms, now_s)
         del when
@@ -138,9 +149,30 @@ class SampleCollector:
         if math.isnan(figures[_TIMESTAMP]):
             figures[_TIMESTAMP] = _UNDATED
         known = self._grid.layers[MEASURED_TIMESTAMP_SECONDS][row, column]
+        if figures[_TIMESTAMP] == known and self._differs(row, column, figures[_COLUMNS[RTT_SECONDS]]):
+            self._contradicting.add((row, column))
+            self._grid.layers[RTT_SECONDS][row, column] = math.nan
         if not figures[_TIMESTAMP] <= known:  # also if no agent has reported the pair
+            self._contradicting.discard((row, column))
             for name, figure in zip(_FIGURES, figures, strict=True):
                 self._grid.layers[name][row, column] = figure
+
+    def _contradiction(self) -> Problem:
+        names, pairs = list(self._grid.numbers), sorted(self._contradicting)
+        first = [f"{names[row]} to {names[column]}" for row, column in pairs[:_NAMED]]
+        return Problem("agents-contradict", {"count": len(pairs), "pairs": first})
+
+    def _differs(self, row: int, column: int, rtt_s: float) -> bool:
+        """Return whether another round trip of the same time is known; False if one of the two is missing."""
+        known_s = float(self._grid.layers[RTT_SECONDS][row, column])
+        return abs(rtt_s - known_s) > _SAME_TIME_RATIO * max(rtt_s, known_s)
+
+
+def _label_of_agent(labels: Mapping[str, str], name: str) -> str:
+    """Return the name of a label of an agent after each server that has scraped it has put its prefix before it."""
+    while f"{_RENAMED}{name}" in labels:
+        name = f"{_RENAMED}{name}"
+    return name
 
 
 class _Claims:
@@ -159,7 +191,9 @@ class _Claims:
             raise error_of(self._limits.too_many_nodes(), source="agents")
         if len(ends) < 2 or ends[0] == ends[1] or sample.name not in _COLUMNS or not _is_valid(sample):
             return
-        agent = tuple(sorted(item for item in sample.labels.items() if item[0] not in _NOT_OF_AGENTS))
+        agent = tuple(
+            sorted(item for item in sample.labels.items() if item[0].replace(_RENAMED, "") not in _NOT_OF_AGENTS)
+        )
         number = self._agents.setdefault(agent, len(self._agents))
         if number == self._limits.claiming_agents:
             raise error_of(self._limits.too_large(number, "agents"), source="agents")
@@ -209,8 +243,8 @@ class GatheredMap:
     survey: Survey
     #: The agents without measurements, by address, and why.
     unreachable: Mapping[str, Problem] = field(default_factory=dict)
-    #: A warning about skipped samples; None if there are none.
-    skipped: Problem | None = None
+    #: Warnings about samples that were not used, and doubts about the round trips.
+    warnings: tuple[Problem, ...] = ()
 
 
 def gather_agents(
@@ -281,10 +315,12 @@ def gather_samples(
 def _finish(
     collector: SampleCollector, unreachable: Mapping[str, Problem], *, fill_missing: bool, now_s: float | None
 ) -> GatheredMap:
+    unused = tuple(collector.warnings())
     survey = collector.survey(now_s)
     if fill_missing:
         survey = _fill(survey)
-    return GatheredMap(survey=survey, unreachable=unreachable, skipped=collector.skipped)
+    warnings = (*unused, *find_implausible(survey, unit=DelayUnit.MS))
+    return GatheredMap(survey=survey, unreachable=unreachable, warnings=warnings)
 
 
 def _fill(survey: Survey) -> Survey:

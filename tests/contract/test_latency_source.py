@@ -12,9 +12,10 @@ from pytest_httpserver import HTTPServer
 from refusals import logged_codes
 from werkzeug import Response
 
+from gesscale.common.errors import Problem
 from gesscale.monitor.latencies import AgentLatencies, CachedLatencies, FileLatencies, PrometheusLatencies
 from gesscale.ports import LatencySource
-from latency_map import Survey, write_survey
+from latency_map import Asymmetry, Survey, write_survey
 
 NOW_S = 1_795_000_000.0
 MAX_AGE_S = 3600.0
@@ -37,7 +38,7 @@ class Origin(ABC):
     def open(self) -> CachedLatencies: ...
 
     @abstractmethod
-    def hold(self, *, factor: float = 1.0, at_s: float = NOW_S) -> None: ...
+    def hold(self, *, factor: float = 1.0, at_s: float | None = NOW_S) -> None: ...
 
     @abstractmethod
     def respond(self, text: str) -> None: ...
@@ -45,8 +46,8 @@ class Origin(ABC):
     @abstractmethod
     def vanish(self) -> None: ...
 
-    def figures(self, factor: float, at_s: float) -> list[tuple[str, str, str, float]]:
-        """Return gauge, source, target and value, as agents on all nodes have them."""
+    def figures(self, factor: float, at_s: float | None) -> list[tuple[str, str, str, float]]:
+        """Return gauge, source, target and value, as agents on all nodes have them; without a time for None."""
         rtt_ms = directed_ms(factor).tolist()
         return [
             (gauge, source, target, value)
@@ -57,6 +58,7 @@ class Origin(ABC):
                 ("gesscale_latency_rtt_seconds", rtt_ms[row][column] / 1000),
                 ("gesscale_latency_measured_timestamp_seconds", at_s),
             )
+            if value is not None
         ]
 
 
@@ -68,7 +70,7 @@ class FileOrigin(Origin):
     def open(self) -> FileLatencies:
         return FileLatencies(file=self.file, max_age_s=MAX_AGE_S)
 
-    def hold(self, *, factor: float = 1.0, at_s: float = NOW_S) -> None:
+    def hold(self, *, factor: float = 1.0, at_s: float | None = NOW_S) -> None:
         write_survey(Survey(names=NODES, rtt_ms=directed_ms(factor), measured_at_s=at_s), self.file)
 
     def respond(self, text: str) -> None:
@@ -83,7 +85,7 @@ class AgentsOrigin(Origin):
         urls = tuple(self.server.url_for(f"/{node}") for node in NODES)
         return AgentLatencies(urls=urls, timeout_s=60.0, max_age_s=MAX_AGE_S)
 
-    def hold(self, *, factor: float = 1.0, at_s: float = NOW_S) -> None:
+    def hold(self, *, factor: float = 1.0, at_s: float | None = NOW_S) -> None:
         self.server.clear()
         for node in NODES:
             lines = [
@@ -106,7 +108,7 @@ class PrometheusOrigin(Origin):
     def open(self) -> PrometheusLatencies:
         return PrometheusLatencies(url=self.server.url_for(""), timeout_s=60.0, max_age_s=MAX_AGE_S)
 
-    def hold(self, *, factor: float = 1.0, at_s: float = NOW_S) -> None:
+    def hold(self, *, factor: float = 1.0, at_s: float | None = NOW_S) -> None:
         result = [
             {
                 "metric": {"__name__": gauge, "source": source, "target": target, "instance": f"{source}:9109"},
@@ -169,6 +171,21 @@ def test_a_new_map_is_used_at_the_next_call(origin: Origin) -> None:
     assert given.map is not None
     assert given.map.delay_ms("hub", "mid") == pytest.approx(102.0)  # 2 * 50 + 2
     assert given.map_status.age_s == 1
+
+
+def test_a_map_of_unknown_age_is_used_and_reported(origin: Origin, caplog: pytest.LogCaptureFixture) -> None:
+    origin.hold(at_s=None)
+    source = origin.open()
+    source.asymmetry = Asymmetry.MAX
+    for _ in range(2):
+        given = source.current(NOW_S)
+        assert given.map is not None
+        assert (given.map_status.age_s, given.map_status.stale) == (None, "")
+        assert given.map_status.problem == str(Problem("map-age-unknown"))
+    assert logged_codes(caplog.text) == ["map-age-unknown"]
+    never = origin.open()
+    never.asymmetry, never.max_age_s = Asymmetry.MAX, None
+    assert never.current(NOW_S).map_status.problem == ""
 
 
 @pytest.mark.parametrize("failure", ["vanish", "nonsense"])

@@ -11,7 +11,7 @@ import typer
 from gesscale.cli.latency_map.options import MapTarget
 from gesscale.cli.output import Output, OutputOption, stderr_console, table, warn
 from gesscale.errors import GesscaleError, InputError
-from latency_map.kinds import ProbeMethod
+from latency_map.kinds import DelayUnit, ProbeMethod
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,6 +57,7 @@ def measure(
     from gesscale.cli.latency_map.map_files import emit_map
     from latency_map.measure.probes import make_probe, summarise
     from latency_map.measure.sweep import Pacer, Sweeper
+    from latency_map.plausibility import find_implausible
     from latency_map.survey import survey_of_row
 
     addresses = _targets(target or [], source)
@@ -75,6 +76,7 @@ def measure(
         origin = f"measured from {source} by {used}"
         rtts_ms = {node: summary.median_ms for node, summary in summaries.items()}
         survey = survey_of_row(source, rtts_ms, measured_at_s=measured_at_s, origin=origin)
+        warn(find_implausible(survey, unit=DelayUnit.MS))
     document = {
         "source": source,
         "targets": {
@@ -142,6 +144,7 @@ def gather(
     except LatencyMapError as error:  # a failure of the network and not of the input
         raise GesscaleError(error.problems) from None
     survey, unreachable = gathered.survey, gathered.unreachable
+    warn(gathered.warnings)
     summary = summarise(survey)
     responded = len(urls) - len(unreachable)
     age_s = None if survey.measured_at_s is None else now_s - survey.measured_at_s
@@ -153,6 +156,7 @@ def gather(
         "oldest_figure_s": age_s,
         "changes": survey.changes,
         "unreachable": {url: problem.as_json() for url, problem in unreachable.items()},
+        "warnings": [warning.as_json() for warning in gathered.warnings],
     }
     rows = [
         ("agents", f"{responded} of {len(urls)} responded"),

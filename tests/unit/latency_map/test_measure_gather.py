@@ -1,7 +1,10 @@
 import math
+from itertools import permutations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from refusals import refused
 
 from latency_map import Asymmetry, LatencyMapError
@@ -57,6 +60,49 @@ def test_of_two_agents_that_claim_a_node_the_newer_figure_counts():
         survey = survey_of(*cells)
         assert survey.rtt_ms[0, 1] == pytest.approx(7)
         assert survey.measured_at_s == NOW_S
+
+
+@pytest.mark.parametrize("at_s", [NOW_S, -1.0, math.nan], ids=["dated", "before the epoch", "undated"])
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_figures_of_one_time_that_contradict_each_other_are_not_used(order, at_s):
+    same = [cell("a", "b", rtt_ms, at_s=at_s, replica=name) for name, rtt_ms in (("x", 10), ("y", 10.5), ("z", 30))]
+    other = cell("b", "c", 4.0)
+    gathered = gather_samples([each for place in order for each in same[place]] + other, fill_missing=False)
+    assert math.isnan(gathered.survey.rtt_ms[0, 1])
+    contradiction, unreached, _mostly_missing = gathered.warnings
+    assert contradiction.code == "agents-contradict"
+    assert contradiction.fields == {"count": 1, "pairs": ["a to b"]}
+    assert unreached.fields == {"count": 1, "nodes": ["a"]}
+    newer = cell("a", "b", 12.0, at_s=NOW_S + 5, replica="w")
+    assert survey_of(*same, newer).rtt_ms[0, 1] == pytest.approx(12)
+    with refused("agents-contradict", LatencyMapError, count=1):
+        survey_of(*same)
+
+
+def test_zeros_of_agents_are_warned_of():
+    gathered = gather_samples([*cell("a", "b", 0.0), *cell("b", "c", 4.0)], fill_missing=False)
+    (zeros,) = (each for each in gathered.warnings if each.code == "map-zero-delays")
+    assert zeros.fields == {"count": 1, "pairs": ["a - b"]}
+
+
+RENAMED = st.integers(0, 3)
+
+
+@given(RENAMED, RENAMED, st.permutations("abc"))
+def test_labels_that_servers_renamed_are_those_of_the_agent(source_times, target_times, nodes):
+    def renamed(sample):
+        ends = {}
+        for label, times in (("source", source_times), ("target", target_times)):
+            # each server puts the label of its targets in the place of the agent's, which gets one more prefix
+            ends |= {"exported_" * earlier + label: f"site-{earlier}" for earlier in range(times)}
+            ends["exported_" * times + label] = sample.labels[label]
+        return GaugeSample(name=sample.name, labels=ends, value=sample.value)
+
+    cells = [cell(a, b, 10.0 * (1 + place)) for place, (a, b) in enumerate(permutations(nodes, 2))]
+    as_agents, by_servers = cells, [[renamed(sample) for sample in one] for one in cells]
+    expected, found = survey_of(*as_agents), survey_of(*by_servers)
+    assert found.names == expected.names == ("a", "b", "c")
+    assert np.array_equal(found.rtt_ms, expected.rtt_ms)
 
 
 @pytest.mark.parametrize("value", [-0.1, math.nan, math.inf, 1e9])

@@ -6,6 +6,7 @@ from pytest_httpserver import HTTPServer
 from refusals import logged_codes
 from werkzeug import Response
 
+from gesscale.common.errors import Problem
 from gesscale.errors import SettingsError
 from gesscale.monitor.latencies import AgentLatencies, FileLatencies, MapBounds, staleness
 from gesscale.settings.latency_map import LatencyMapSettings
@@ -46,6 +47,16 @@ def test_a_repeated_failure_is_logged_once(file, caplog):
         source.current(NOW_S)
         logged.append(len(caplog.records))
     assert logged == [1, 0, 0, 1]
+
+
+def test_a_zero_between_two_nodes_is_reported_and_logged_once(file, caplog):
+    rtt_ms = delays().rtt_ms.copy()
+    rtt_ms[0, 1] = rtt_ms[1, 0] = 0.0
+    write_survey(survey(at_s=NOW_S, rtt_ms=rtt_ms), file)
+    source = FileLatencies(file=file, max_age_s=HOUR_S)
+    zeros = Problem("map-zero-delays", {"count": 1, "pairs": [f"{NODES[0]} - {NODES[1]}"]})
+    assert [source.current(NOW_S + later).map_status.problem for later in (0, 10)] == [str(zeros)] * 2
+    assert logged_codes(caplog.text) == ["map-zero-delays"]
 
 
 def test_a_new_map_without_a_required_node_is_rejected(file):
