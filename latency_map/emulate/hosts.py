@@ -3,17 +3,19 @@
 import csv
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from gesscale.common.text import shortened
-from latency_map.addresses import Address, parse_address, parse_network, refuse_zone
+from latency_map.addresses import Address, Network, parse_address, parse_network, refuse_zone
 from latency_map.emulate import DEVICE
 from latency_map.errors import LatencyMapError, error_of
 
 COLUMNS = ("name", "address", "device", "networks")
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+_NAMED = 3
 _DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,14}")
 
 
@@ -33,15 +35,15 @@ class Host:
     address: str
     #: Network device through which it sends to them.
     device: str = DEVICE
-    #: Networks behind it whose packets have their own addresses, such as the pods of a Kubernetes node without a
-    #: tunnel.
+    #: Its further addresses, and networks behind it whose packets have their own addresses, such as the pods of a
+    #: Kubernetes node without a tunnel.
     networks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         try:
             self._check_words()
             address = str(self._address())
-            networks = tuple(str(parse_network(each)) for each in self.networks)
+            networks = tuple(dict.fromkeys(str(parse_network(each)) for each in self.networks))
         except LatencyMapError as error:
             raise error_of(*error.problems, place=f"host {shortened(self.name)}") from None
         object.__setattr__(self, "address", address)
@@ -50,7 +52,7 @@ class Host:
     @property
     def destinations(self) -> tuple[str, ...]:
         """Destinations of packets to it: its address and the networks, as CIDR."""
-        return (f"{self.address}/{128 if ':' in self.address else 32}", *self.networks)
+        return tuple(dict.fromkeys((f"{self.address}/{128 if ':' in self.address else 32}", *self.networks)))
 
     def _check_words(self) -> None:
         for code, pattern, value in (
@@ -63,13 +65,14 @@ class Host:
 
     def _address(self) -> Address:
         address = parse_address(self.address)
-        if address.is_link_local and address.version == 6:
+        only_here = address.is_link_local and address.version == 6
+        if only_here or address.is_loopback or address.is_unspecified or address.is_multicast:
             raise LatencyMapError("host-address-unroutable", address=self.address)
         return address
 
 
 def check_hosts(hosts: Sequence[Host]) -> None:
-    """Reject hosts with the same name or address."""
+    """Reject hosts with the same name or address, or a network that holds addresses of another one."""
     for code, values in (
         ("host-name-duplicate", [host.name for host in hosts]),
         ("host-address-duplicate", [address for host in hosts for address in host.destinations]),
@@ -77,6 +80,20 @@ def check_hosts(hosts: Sequence[Host]) -> None:
         twice = sorted({value for value in values if values.count(value) > 1})
         if twice:
             raise LatencyMapError(code, got=twice)
+    if shared := list(islice(_shared(hosts), _NAMED)):
+        raise LatencyMapError("host-networks-overlap", got=shared)
+
+
+def _shared(hosts: Sequence[Host]) -> Iterator[str]:
+    """Yield the networks of two hosts of which one holds the other: packets to the smaller one match both."""
+    networks = [(parse_network(each), host.name) for host in hosts for each in host.destinations]
+    networks.sort(key=lambda each: (each[0].version, int(each[0].network_address), each[0].prefixlen))
+    around: list[tuple[Network, str]] = []
+    for network, name in networks:
+        while around and network.network_address not in around[-1][0]:
+            around.pop()
+        yield from (f"{larger} of {other}, {network} of {name}" for larger, other in around if other != name)
+        around.append((network, name))
 
 
 def parse_hosts(text: str, source: str, *, device: str = DEVICE) -> tuple[Host, ...]:

@@ -32,7 +32,11 @@ PLAIN = [
 DAMAGED = st.tuples(*[st.lists(HOSTILE, min_size=3, max_size=3, unique=True)] * 4)
 ZONED = [{**PLAIN[0], "address": f"fd00::9%$({CANARY}>{CANARY})"}, *PLAIN[1:]]
 NAMES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,9}", fullmatch=True)
-ADDRESSES = st.ip_addresses().filter(lambda address: not address.is_link_local).map(str)
+ADDRESSES = (
+    st.ip_addresses()
+    .filter(lambda each: not (each.is_link_local or each.is_loopback or each.is_multicast or each.is_unspecified))
+    .map(str)
+)
 DAMAGE = st.tuples(st.integers(0, 2), st.sampled_from(("name", "address", "device", "networks")))
 ADDED = ("{}", "10.7.0.9{}", "fd00::9{}", "fd00::9%{}", "fe80::9%{}", "fd00:9::%{}/64", "{}/24", "eth{}", "-o{}")
 

@@ -59,9 +59,13 @@ def load_survey(
 
 def load_map(file: Path, unit: DelayUnit | None, kind: DelayKind | None, asymmetry: Asymmetry | None) -> LatencyMap:
     """Read a map for decisions, and report on stderr how the file was interpreted."""
-    survey = load_survey(file, unit, kind).survey
+    return map_of(load_survey(file, unit, kind), file, asymmetry)
+
+
+def map_of(imported: Imported, file: Path, asymmetry: Asymmetry | None) -> LatencyMap:
+    """Return the map of a survey that was read from a file, and warn of missing pairs."""
     try:
-        latencies = survey.to_map(asymmetry)
+        latencies = imported.survey.to_map(asymmetry)
     except LatencyMapError as error:
         raise error_of(*error.problems, source=str(file)) from None
     if missing := len(latencies.missing()):

@@ -12,11 +12,16 @@ from gesscale.errors import InputError
 from latency_map.emulate import DEVICE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from latency_map.emulate.hosts import Host
     from latency_map.emulate.plan import EmulationPlan, NodePlan
 
 #: Largest size of a file in bytes: some thousand nodes in the output of kubectl.
 MAX_BYTES = 64 << 20
+
+#: Annotations of flannel, after its prefix: the addresses to which it sends the packets of a node's pods.
+_FLANNEL_ADDRESSES = ("public-ip", "public-ip-overwrite", "public-ipv6", "public-ipv6-overwrite")
 
 app = typer.Typer()
 
@@ -58,13 +63,15 @@ def plan(
 
     Each side adds half of a round trip; packets to other addresses are not delayed.
     """
-    from gesscale.cli.latency_map.map_files import load_map
+    from gesscale.cli.latency_map.map_files import load_survey, map_of
     from latency_map.emulate.plan import plan_emulation
 
     undo_after_s = None if keep_for is None else _parse_time_s(keep_for)
-    latencies = load_map(file, unit, kind, asymmetry)
+    imported = load_survey(file, unit, kind)
+    latencies = map_of(imported, file, asymmetry)
     hosts = read_hosts(addresses, device, pod_networks=pod_networks)
     planned = plan_emulation(latencies, hosts, skip_missing=skip_missing)
+    warn(_halved(imported.notes))
     _warn_of_skipped(planned)
     _write_scripts(planned.nodes, directory, undo_after_s)
 
@@ -97,8 +104,9 @@ def read_hosts(file: Path, device: str, *, pod_networks: bool = False) -> "tuple
 
 
 def _to_host(item: Any, source: str, device: str, *, pod_networks: bool) -> "Host":
-    """Return the host of a Kubernetes node, with its internal address."""
-    from gesscale.kubernetes.placement.nodes import read_node
+    """Return the host of a Kubernetes node, with all addresses to which other nodes send."""
+    from gesscale.kubernetes.placement.nodes import read_node, texts_of
+    from gesscale.wire import group_of
     from latency_map.emulate.hosts import Host
 
     try:
@@ -107,8 +115,11 @@ def _to_host(item: Any, source: str, device: str, *, pod_networks: bool) -> "Hos
         raise InputError("kubectl-nodes-invalid", source=source, cause=str(error)) from None
     if not node.address:
         raise InputError("kubectl-address-missing", source=source, node=node.name)
-    networks = node.pod_networks if pod_networks else ()
-    return Host(name=node.name, address=node.address, device=device, networks=networks)
+    annotations = texts_of(group_of(item, "metadata"), "annotations")
+    of_flannel = [text for key, text in annotations.items() if key.rpartition("/")[2] in _FLANNEL_ADDRESSES]
+    first, *others = dict.fromkeys((*node.addresses, *of_flannel))
+    networks = (*others, *(node.pod_networks if pod_networks else ()))
+    return Host(name=node.name, address=first, device=device, networks=networks)
 
 
 def _parse_time_s(text: str) -> int:
@@ -119,6 +130,13 @@ def _parse_time_s(text: str) -> int:
         return round(parse_duration_s(text, min_s=1.0))
     except ValueError as error:
         raise InputError("duration-option-invalid", source="--for", cause=str(error)) from None
+
+
+def _halved(notes: "Sequence[Problem]") -> "Iterator[Problem]":
+    """Yield a warning if one-way delays differ by direction: each direction gets half of their sum."""
+    pairs = sum(note.fields["asymmetric_pairs"] for note in notes if note.code == "import-delays-combined")
+    if pairs:
+        yield Problem("emulation-directions-halved", {"count": pairs})
 
 
 def _warn_of_skipped(planned: "EmulationPlan") -> None:

@@ -195,7 +195,9 @@ def read_node(item: Mapping[str, Any]) -> NodeRecord:
     return NodeRecord(
         name=name_of(item, "Node"),
         addresses=tuple(text_of(each, "address") for each in addresses if each.get("type") == "InternalIP"),
-        pod_networks=tuple(each for each in entries_of(spec, "podCIDRs") if isinstance(each, str)),
+        pod_networks=tuple(
+            each for each in entries_of(spec, "podCIDRs") or [spec.get("podCIDR")] if isinstance(each, str)
+        ),
         labels=labels,
         architecture=text_of(group_of(status, "nodeInfo"), "architecture", labels.get(ARCHITECTURE, "")),
         room=room_of(amounts_of(status, "allocatable", "Node")) if status.get("allocatable") else None,

@@ -87,10 +87,47 @@ def test_kubernetes_nodes_are_taken_at_their_internal_address(tmp_path):
     file = tmp_path / "nodes"
     file.write_text(json.dumps(TWO))
     assert read_hosts(file, "ens3") == (
-        Host(name="n1", address="10.7.0.1", device="ens3"),
+        Host(name="n1", address="10.7.0.1", device="ens3", networks=("fd00::1/128",)),
         Host(name="n2", address="10.7.0.2", device="ens3"),
     )
-    assert read_hosts(file, "ens3", pod_networks=True)[0].networks == ("10.42.0.0/24",)
+    assert read_hosts(file, "ens3", pod_networks=True)[0].networks == ("fd00::1/128", "10.42.0.0/24")
+
+
+def test_packets_go_to_every_address_of_a_node_that_flannel_or_kubernetes_uses(tmp_path):
+    """The form of k3s with two stacks, IPv6 first, and a node behind a router (k3s-io/k3s#8794, #12060)."""
+    two = kubectl(
+        ("n1", [("InternalIP", "fda5::10"), ("InternalIP", "10.3.1.10")], []), ("n2", [("InternalIP", "10.3.1.30")], [])
+    )
+    flannel = "flannel.alpha.coreos.com"
+    two["items"][0]["metadata"]["annotations"] = {
+        f"{flannel}/public-ip": "10.3.1.10",
+        f"{flannel}/backend-type": "vxlan",
+    }
+    two["items"][1]["metadata"]["annotations"] = {
+        f"{flannel}/public-ip": "10.3.1.30",
+        f"{flannel}/public-ip-overwrite": "203.0.113.30",
+        f"{flannel}/public-ipv6": "fda5::30",
+        f"{flannel}/public-ipv6-overwrite": "2001:db8::30",
+    }
+    two["items"][1]["spec"] = {"podCIDR": "10.42.2.0/24"}
+    file = tmp_path / "nodes.json"
+    file.write_text(json.dumps(two))
+    first, second = (set(host.destinations) for host in read_hosts(file, "eth0", pod_networks=True))
+    assert first == {"fda5::10/128", "10.3.1.10/32"}
+    assert second == {*("10.3.1.30/32", "203.0.113.30/32", "fda5::30/128", "2001:db8::30/128"), "10.42.2.0/24"}
+
+
+def test_halves_of_one_way_delays_that_differ_are_warned_of(plan, tmp_path):
+    one_way = "one_way_ms,a,b,c\na,0,5,7\nb,45,0,7\nc,7,7,0\n"
+    (tmp_path / "one-way.csv").write_text(one_way)
+    (tmp_path / "hosts.csv").write_text(HOSTS)
+    given = ["--addresses", str(tmp_path / "hosts.csv"), "--directory", str(tmp_path / "scripts")]
+    result = CliRunner().invoke(app, ["plan", str(tmp_path / "one-way.csv"), *given])
+    assert result.exit_code == 0
+    assert "emulation-directions-halved" in codes(result.stderr)
+    # 5 ms there and 45 ms back are 50 ms, 25 ms each way
+    assert "delay 25000us" in (tmp_path / "scripts" / "apply-a.sh").read_text()
+    assert "emulation-directions-halved" not in codes(plan().stderr)
 
 
 @pytest.mark.parametrize(
