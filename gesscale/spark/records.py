@@ -3,7 +3,7 @@
 import math
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -40,7 +40,7 @@ class QuerySettings:
     cap_rows_per_replica: int | None = None
     #: The trigger interval, if that of the query cannot be read.
     trigger_s: float | None = None
-    #: Converts an offset to rows; None to use the table of `gesscale.spark.sources`.
+    #: Converts an offset to rows; None to use the table of `gesscale.spark.source_kinds`.
     offset_rows: OffsetRows | None = None
     #: Most replicas it may get; None if unknown.
     max_replicas: int | None = None
@@ -116,8 +116,9 @@ class QueryHistory:
             return None
         seconds = progress["durationMs"]["triggerExecution"] / 1000
         started_at_s = trigger_time_s(progress["timestamp"])
-        rows = int(progress["numInputRows"])
-        position = self.sources.position(progress["sources"], rows)
+        read_rows = int(progress["numInputRows"])
+        position = self.sources.position(progress["sources"], read_rows)
+        rows = read_rows - self.sources.repeated_rows
         self.processed_rows_total += rows
         record = BatchRecord(
             batch_id=int(progress["batchId"]),
@@ -141,7 +142,7 @@ class QueryHistory:
             state_rows=_state_sum(progress, "numRowsTotal"),
             state_bytes=_state_sum(progress, "memoryUsedBytes"),
             state_partitions=state_partitions(progress),
-            by_host=by_host,
+            by_host=_without_repeated(by_host, rows, read_rows),
         )
         self.batches.append(record)
         return record
@@ -226,6 +227,15 @@ def state_partitions(progress: Mapping[str, Any]) -> int | None:
     """Return the fewest state partitions of the stateful operators in a progress report; None if there are none."""
     counts = [operator.get("numShufflePartitions") for operator in progress.get("stateOperators") or ()]
     return min((count for count in counts if count is not None), default=None)
+
+
+def _without_repeated(
+    by_host: Mapping[str, HostWork] | None, rows: int, read_rows: int
+) -> Mapping[str, HostWork] | None:
+    """Return the work by host whose rows add up to those of the batch."""
+    if by_host is None or rows == read_rows:
+        return by_host
+    return {host: replace(work, rows=work.rows * rows / read_rows) for host, work in by_host.items()}
 
 
 def _distinct(executors: ExecutorSnapshot | None) -> tuple[str, ...]:

@@ -1,249 +1,149 @@
 """Offered rows and backlog of a query's sources, computed from their offsets. Pure.
 
-A table of known sources, recognised by the shape of their offsets and their description, converts offsets to rows. It
-was recorded on PySpark 4.3.0 (docs/reference/spark_sources.md).
+`gesscale.spark.source_kinds` has the counters of an offset. Here they are followed by partition: a counter that falls,
+or is new, began again. How many rows an offset stands for is learned from the batches.
 """
 
 import json
-import re
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from gesscale.common.errors import Problem
+from gesscale.spark.source_kinds import KAFKA, Counts, SourceKind, is_time, kind_of, parse_offset, sum_of_numbers
 
 #: Converts the JSON text of an offset to a number of rows; None if it has none.
 OffsetRows = Callable[[str], float | None]
 
-_NO_OFFSET = ("", "null", "None")  # Spark's null reaches Python as the text "None"
-_RATE = re.compile(r"RateStreamV2\[rowsPerSecond=(\d+), rampUpTimeSeconds=(\d+)")
-
-_PARTITIONS = re.compile(r"\bnumPartitions=(\d+)")
-
-
-def parse_offset(offset: object) -> object | None:
-    """Parse an offset of a progress report, which is JSON or its text; None if there is none.
-
-    Examples
-    --------
-    >>> parse_offset('{"rows": 7}'), parse_offset("None"), parse_offset("no JSON")
-    ({'rows': 7}, None, 'no JSON')
-    """
-    if not isinstance(offset, str) or offset in _NO_OFFSET:
-        return None if isinstance(offset, str) else offset
-    try:
-        value: object = json.loads(offset)
-    except ValueError:
-        return offset
-    return value
-
-
-def sum_of_numbers(offset: object) -> float | None:
-    """Return the sum of all numbers in an offset (parsed JSON); None if it has none.
-
-    Examples
-    --------
-    >>> sum_of_numbers({"topic": {"0": 123, "1": 77}})
-    200.0
-    """
-    numbers = list(_numbers(offset))
-    return float(sum(numbers)) if numbers else None
-
-
-def rate_rows(seconds: int, rows_per_s: int, ramp_up_s: int) -> float:
-    """Return the rows that Spark's rate source has generated after a number of seconds, which is its offset.
-
-    Parameters
-    ----------
-    rows_per_s, ramp_up_s
-        Its options. While it ramps up, its rate grows by a whole step each second.
-
-    Examples
-    --------
-    >>> rate_rows(3, 50, 0)
-    150.0
-    >>> [rate_rows(seconds, 50, 4) for seconds in (1, 2, 3, 4, 5)]  # 10, 20, 30, 40, then 50 a second
-    [10.0, 30.0, 60.0, 100.0, 150.0]
-    """
-    step = rows_per_s // (ramp_up_s + 1)
-    slow_s = min(seconds, ramp_up_s)
-    return float(step * slow_s * (slow_s + 1) // 2 + (seconds - slow_s) * rows_per_s)
-
-
-def _numbers(value: object) -> list[float]:
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list):
-        return [number for item in value for number in _numbers(item)]
-    return [value] if isinstance(value, int | float) and not isinstance(value, bool) else []
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-@dataclass(frozen=True, slots=True)
-class SourceKind:
-    """A known kind of source."""
-
-    #: Its usual name.
-    name: str
-    #: Whether a source with this offset (parsed JSON) and description is of this kind.
-    matches: Callable[[object, str], bool]
-    #: Rows up to such an offset; same arguments. None if unknown.
-    rows: Callable[[object, str], float | None] = lambda offset, _description: sum_of_numbers(offset)
-    #: Number of its partitions; same arguments. None if it follows the executors, or is unknown.
-    partitions: Callable[[object, str], int | None] = lambda _offset, _description: None
-    #: Whether offsets certainly count rows; if not, one batch must confirm it by reading as many rows as its
-    #: offsets count.
-    is_certain: bool = True
-
-
-def _is_by_partition(offset: object, _description: str) -> bool:
-    """Return whether an offset counts rows by topic and partition, as Kafka's does."""
-    return (
-        isinstance(offset, dict)
-        and bool(offset)
-        and all(
-            isinstance(topic, dict)
-            and all(partition.isdigit() and _is_count(rows) for partition, rows in topic.items())
-            for topic in offset.values()
-        )
-    )
-
-
-def _partitions_of_topics(offset: object, _description: str) -> int | None:
-    return sum(len(topic) for topic in offset.values()) if isinstance(offset, dict) else None
-
-
-def _described_partitions(_offset: object, description: str) -> int | None:
-    """Return the number of partitions in the description of a rate source; by default one for each core."""
-    found = _PARTITIONS.search(description)
-    return int(found[1]) if found else None
-
-
-def _is_rate(offset: object, description: str) -> bool:
-    return _is_count(offset) and _RATE.match(description) is not None
-
-
-def _rows_of_rate(offset: object, description: str) -> float | None:
-    options = _RATE.match(description)
-    if options is None or not isinstance(offset, int):
-        return None
-    return rate_rows(offset, int(options[1]), int(options[2]))
-
-
-def _rows_of_micro_batches(offset: object, _description: str) -> float | None:
-    return sum_of_numbers(offset["offset"]) if isinstance(offset, dict) else None
-
-
-def _has_only(key: str) -> Callable[[object, str], bool]:
-    return lambda offset, _: isinstance(offset, dict) and offset.keys() == {key}
-
-
-def _is_described(beginning: str) -> Callable[[object, str], bool]:
-    return lambda _, description: description.startswith(beginning)
-
-
-KAFKA = "Kafka"
-_PYTHON = "org.apache.spark.sql.execution.datasources.v2.python.Python"
-#: All kinds; the first match counts.
-KINDS = (
-    SourceKind("rate", _is_rate, _rows_of_rate, _described_partitions),
-    SourceKind(
-        "rate-micro-batch", _is_described("RatePerMicroBatchStream["), _rows_of_micro_batches, _described_partitions
-    ),
-    SourceKind("socket", _is_described("TextSocketV2[")),
-    SourceKind("files", _has_only("logOffset"), lambda _offset, _description: None),
-    SourceKind(KAFKA, _is_by_partition, partitions=_partitions_of_topics),
-    SourceKind(
-        "Python, rows",
-        lambda offset, _: isinstance(offset, dict) and list(offset) == ["rows"] and _is_count(offset["rows"]),
-    ),
-    SourceKind("Python", _is_described(_PYTHON), is_certain=False),
-)
-
-
-def kind_of(offset: object, description: str) -> SourceKind | None:
-    """Return the kind of a source; None if it is unknown.
-
-    Examples
-    --------
-    >>> kind_of({"rides": {"0": 123}}, "KafkaV2[Subscribe[rides]]").name
-    'Kafka'
-    >>> kind_of({"logOffset": 3}, "FileStreamSource[file:/rides]").name
-    'files'
-    """
-    return next((kind for kind in KINDS if kind.matches(offset, description)), None)
-
-
-_CODES_OF_UNKNOWN_ROWS = {"files": "source-files-uncounted", "rate-micro-batch": "source-without-backlog"}
+#: The rows of an offset are learned from this many batches; the two halves of them have to agree.
+_LEARNED_BATCHES = 10
+_HALVES_DIFFER_SHARE = 0.2
+#: So many rows may be on either side of a marker.
+_HALVES_DIFFER_ROWS = 2.0
+#: Fewer rows than this for an offset are not trusted.
+_LEAST_ROWS_PER_OFFSET = 0.25
+#: A counter that began again is believed to have begun at 0 if it is not above this many times the largest growth of
+#: all counters in a recent batch.
+_BELIEVED_GROWTHS = 2.0
+_GROWTHS_KEPT = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
     """Rows of the sources when a batch was planned."""
 
-    #: Offered since the query started.
+    #: Offered since the query started. It falls, to 0, where the rows since the batch before are unknown.
     offered: float
     #: Offered, but not included in this batch or an earlier one.
     backlog: float
+
+
+class _Read(NamedTuple):
+    """What a batch read of a source."""
+
+    rows: float
+    #: The same by its offsets.
+    counted: float
 
 
 @dataclass(slots=True)
 class Source:
     """One source of one run of a query.
 
-    Its position is unknown for a batch that read more rows than its offsets count. If that happens before a batch has
-    confirmed an uncertain kind, the position stays unknown.
+    Its position is unknown if its kind is uncertain and a batch contradicts it. If that happens before a batch has
+    confirmed the kind, the position stays unknown.
     """
 
     #: Its name in messages.
     label: str
-    #: Converts its offsets to rows; None to use the table `KINDS`.
+    #: Converts its offsets to rows; None to use the table of kinds.
     offset_rows: OffsetRows | None
     #: Reason why its rows are unknown; None if they are known.
     problem: Problem | None = None
+    #: What the newest batch showed although the rows are known.
+    notes: list[Problem] = field(default_factory=list)
+    #: Rows offered so far.
+    offered: float = 0.0
+    #: Whether it is unknown how many rows came since the batch before.
+    is_restarted: bool = False
+    #: Rows that the newest batch read more than once.
+    repeated_rows: float = 0.0
     _is_confirmed: bool = False
     _contradiction: Problem | None = None
-    _began_at: float | None = None
+    _latest: dict[str, float] | None = None
+    _growths: deque[float] = field(default_factory=lambda: deque(maxlen=_GROWTHS_KEPT))
+    #: Newest batches that ended near the latest offset, and others: old rows may be compacted or deleted.
+    _near: deque[_Read] = field(default_factory=lambda: deque(maxlen=_LEARNED_BATCHES))
+    _behind: deque[_Read] = field(default_factory=lambda: deque(maxlen=_LEARNED_BATCHES))
 
-    def position(self, report: Mapping[str, Any], rows: int) -> Position | None:
-        """Return its position after a batch; None if unknown."""
+    def backlog(self, report: Mapping[str, Any], rows: int) -> float | None:
+        """Add a batch, and return the rows that wait after it; None if the position is unknown."""
+        self.notes, self.problem, self.repeated_rows, self.is_restarted = [], None, 0.0, False
         start, end, latest = (parse_offset(report.get(name)) for name in ("startOffset", "endOffset", "latestOffset"))
         description = str(report.get("description") or "")
         kind = kind_of(end, description) if self.offset_rows is None else None
-        start_rows, end_rows, latest_rows = (
-            self._rows_of(offset, description, kind) for offset in (start, end, latest)
-        )
-        if end_rows is not None and not self._agrees(start_rows, end_rows, rows, kind):
+        begun, done, known = (self._counts(offset, description, kind) for offset in (start, end, latest))
+        if done is None:
+            self.problem = self._uncounted(kind, end)
+            return None
+        counted = _difference(done, begun)
+        is_certain = kind is None or kind.is_certain
+        if is_certain:
+            self._note_repeated(rows, counted)
+        elif not self._is_believed(done, counted, rows):
             self.problem = self._contradiction
             return None
-        if end_rows is not None and self._began_at is None:
-            self._began_at = end_rows - rows if start_rows is None else start_rows
-        self.problem = self._unknown_rows(kind, end) if end_rows is None or latest_rows is None else None
-        if end_rows is None or latest_rows is None or self._began_at is None:
+        if known is None:
+            self.problem = self._uncounted(kind, end)
             return None
-        if kind is not None and not (kind.is_certain or self._is_confirmed):
+        waiting = _difference(known, done)
+        if counted and waiting is not None:
+            batches = self._near if waiting <= counted else self._behind
+            batches.append(_Read(min(rows, counted), counted))
+        ratio = self._rows_per_offset()
+        if ratio is not None:
+            self._follow(begun, done, known, rows, ratio)
+        if waiting is None and not self.notes:  # a counter restarted after the batch was planned
+            self.problem = self.problem or self._restarted(_restarted_counters(known, done))
+        if ratio is None or waiting is None or not (is_certain or self._is_confirmed):
             return None
-        return Position(offered=max(0.0, latest_rows - self._began_at), backlog=max(0.0, latest_rows - end_rows))
+        return waiting * ratio
 
-    def _rows_of(self, offset: object, description: str, kind: SourceKind | None) -> float | None:
+    def _counts(self, offset: object, description: str, kind: SourceKind | None) -> Counts | None:
         if offset is None:
             return None
         if self.offset_rows is not None:
-            return self.offset_rows(json.dumps(offset))
-        return kind.rows(offset, description) if kind is not None else None
+            rows = self.offset_rows(json.dumps(offset))
+            return None if rows is None else {"": rows}
+        return (kind.counts(offset, description) or None) if kind is not None else None
 
-    def _agrees(self, start: float | None, end: float, rows: int, kind: SourceKind | None) -> bool:
-        """Return whether the rows read equal those that the offsets count; remember a contradiction."""
-        if start is None:
-            return True
-        is_certain = kind is None or kind.is_certain
-        if self._contradiction and not (is_certain or self._is_confirmed):
+    def _uncounted(self, kind: SourceKind | None, end: object) -> Problem:
+        if self.offset_rows is not None and self._counts(end, "", None) is None:
+            return Problem("offset-rows-missing", {"source": self.label})
+        if self.offset_rows is None and kind is None:
+            return Problem("source-kind-unknown", {"source": self.label, "offset": json.dumps(end)[:80]})
+        return Problem("source-offset-missing" if kind is None else kind.code, {"source": self.label})
+
+    def _note_repeated(self, rows: int, counted: float | None) -> None:
+        """Note a batch that read more rows than its offsets count."""
+        if counted is None or rows <= counted:
+            return
+        self.repeated_rows = rows - counted
+        self._contradiction = self._contradiction or Problem(
+            "source-rows-repeated", {"source": self.label, "rows": rows, "counted": counted}
+        )
+        self.notes.append(self._contradiction)
+
+    def _is_believed(self, done: Counts, counted: float | None, rows: int) -> bool:
+        """Return whether the offsets of an uncertain kind count rows; remember a contradiction."""
+        if is_time(done):
+            self._contradiction = Problem("source-offset-is-time", {"source": self.label})
+        if self._contradiction and not self._is_confirmed:
             return False
-        counted = end - start
-        if counted < rows or (counted > rows and not is_certain):
+        if counted is None:
+            return True
+        if counted != rows:
             self._contradiction = self._contradiction or Problem(
                 "source-rows-differ", {"source": self.label, "rows": rows, "counted": counted}
             )
@@ -251,14 +151,59 @@ class Source:
         self._is_confirmed = self._is_confirmed or rows > 0
         return True
 
-    def _unknown_rows(self, kind: SourceKind | None, end: object) -> Problem:
-        offset = json.dumps(end)[:80]
-        if self.offset_rows is not None:
-            return Problem("offset-rows-missing", {"source": self.label, "offset": offset})
-        if kind is None:
-            return Problem("source-kind-unknown", {"source": self.label, "offset": offset})
-        code = _CODES_OF_UNKNOWN_ROWS.get(kind.name, "source-offset-missing")
-        return Problem(code, {"source": self.label})
+    def _rows_per_offset(self) -> float | None:
+        """Return the rows that an offset stands for: fewer than one with markers of transactions, or compaction."""
+        batches = list(self._near or self._behind)
+        if not batches:
+            return 1.0
+        half = len(batches) // 2
+        halves = [_sum_of(part) for part in (batches[:half], batches[half:]) if part]
+        ratios = [each.rows / each.counted for each in halves]
+        slack = _HALVES_DIFFER_SHARE * max(ratios) + _HALVES_DIFFER_ROWS / min(each.counted for each in halves)
+        total = _sum_of(batches)
+        ratio = total.rows / total.counted
+        if ratio >= _LEAST_ROWS_PER_OFFSET and max(ratios) - min(ratios) <= slack:
+            return ratio
+        fields = {"source": self.label, "batches": len(batches), "rows": total.rows, "counted": total.counted}
+        self.problem = Problem("source-rows-uneven", fields)
+        return None
+
+    def _follow(self, begun: Counts | None, done: Counts, known: Counts, rows: int, ratio: float) -> None:
+        """Add what came since the batch before."""
+        is_first = self._latest is None
+        before = self._latest if self._latest is not None else dict(done if begun is None else begun)
+        fresh = _restarted_counters(known, before)
+        growth = sum(count - before[name] for name, count in known.items() if name not in fresh)
+        if fresh:
+            self.notes.append(self._restarted(fresh))
+            since = sum(known[name] for name in fresh)
+            self.is_restarted = since > _BELIEVED_GROWTHS * max(self._growths, default=0.0)
+            growth += 0.0 if self.is_restarted else since
+        elif not is_first:
+            self._growths.append(growth)
+        self.offered += growth * ratio + (rows - self.repeated_rows if is_first and begun is None else 0.0)
+        self._latest = {**before, **known}
+
+    def _restarted(self, names: Sequence[str]) -> Problem:
+        topics = ", ".join(sorted({name.rpartition("/")[0] or name for name in names}))
+        fields = {"source": self.label, "topics": topics[:120], "partitions": len(names)}
+        return Problem("source-counter-restarted", fields)
+
+
+def _restarted_counters(later: Counts, earlier: Counts) -> list[str]:
+    """Return the counters that are new, or fell."""
+    return [name for name, count in later.items() if not earlier.get(name, count + 1) <= count]
+
+
+def _difference(later: Counts, earlier: Counts | None) -> float | None:
+    """Return the sum of the growth of all counters; None if one is new, or fell."""
+    if earlier is None or _restarted_counters(later, earlier):
+        return None
+    return sum(count - earlier[name] for name, count in later.items())
+
+
+def _sum_of(batches: Sequence[_Read]) -> _Read:
+    return _Read(sum(each.rows for each in batches), sum(each.counted for each in batches))
 
 
 def partitions_of(reports: Sequence[Mapping[str, Any]]) -> int | None:
@@ -266,7 +211,8 @@ def partitions_of(reports: Sequence[Mapping[str, Any]]) -> int | None:
 
     Examples
     --------
-    >>> partitions_of([{"latestOffset": {"rides": {"0": 7, "1": 5}}}, {"latestOffset": {"zones": {"0": 3}}}])
+    >>> topics = {"rides": {"0": 7, "1": 5}, "zones": {"0": 3}}
+    >>> partitions_of([{"description": "KafkaV2[Subscribe[rides, zones]]", "latestOffset": topics}])
     3
     """
     counts = [_count_partitions(report) for report in reports]
@@ -287,7 +233,7 @@ def end_offset_rows(reports: Sequence[Mapping[str, Any]]) -> float | None:
 
     Examples
     --------
-    >>> end_offset_rows([{"latestOffset": {"rides": {"0": 123, "1": 77}}}])
+    >>> end_offset_rows([{"description": "KafkaV2[Subscribe[rides]]", "latestOffset": {"rides": {"0": 123, "1": 77}}}])
     200.0
     """
     if len(reports) != 1:
@@ -306,14 +252,19 @@ def _latest_offset(report: Mapping[str, Any]) -> object:
 class Sources:
     """All sources of one run of a query."""
 
-    #: Converts an offset to rows; None to use the table `KINDS`.
+    #: Converts an offset to rows; None to use the table of kinds.
     offset_rows: OffsetRows | None = None
     _known: list[Source] = field(default_factory=list)
 
     @property
     def problems(self) -> list[Problem]:
-        """Problem of each source whose rows are unknown."""
-        return [source.problem for source in self._known if source.problem is not None]
+        """Problem of each source whose rows are unknown, and what else the newest batch showed."""
+        return [each for source in self._known for each in (source.problem, *source.notes) if each is not None]
+
+    @property
+    def repeated_rows(self) -> int:
+        """Rows that the newest batch read more than once, as `foreachBatch` with two actions does."""
+        return round(sum(source.repeated_rows for source in self._known))
 
     def position(self, reports: Sequence[Mapping[str, Any]], rows: int) -> Position | None:
         """Return the total position of all sources; None if one is unknown."""
@@ -322,14 +273,17 @@ class Sources:
                 Source(_label(number, report, len(reports)), self.offset_rows)
                 for number, report in enumerate(reports, 1)
             ]
-        positions = [
-            source.position(report, int(report.get("numInputRows", rows)))
+        waiting = [
+            source.backlog(report, int(report.get("numInputRows", rows)))
             for source, report in zip(self._known, reports, strict=True)
         ]
-        known = [each for each in positions if each is not None]
-        if not known or len(known) < len(positions):
+        if any(source.is_restarted for source in self._known):
+            for source in self._known:
+                source.offered = 0.0
+        known = [each for each in waiting if each is not None]
+        if not known or len(known) < len(waiting):
             return None
-        return Position(offered=sum(each.offered for each in known), backlog=sum(each.backlog for each in known))
+        return Position(offered=sum(source.offered for source in self._known), backlog=sum(known))
 
 
 def _label(number: int, report: Mapping[str, Any], count: int) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from gesscale.spark import count_output
-from gesscale.spark.sources import sum_of_numbers
+from gesscale.spark.source_kinds import sum_of_numbers
 from testbed.nexmark.events import BEGINS_S, SCHEMA, events
 from testbed.nexmark.queries import NexmarkQuery
 from testbed.nexmark.source import NAME, Nexmark, NexmarkOptions, due_events

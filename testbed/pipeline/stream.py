@@ -10,7 +10,7 @@ import typer
 
 from gesscale.errors import InputError
 from gesscale.spark import count_output
-from gesscale.spark.sources import parse_offset, sum_of_numbers
+from gesscale.spark.source_kinds import parse_offset, sum_of_numbers
 from testbed.pipeline.kafka_broker import require_broker
 from testbed.pipeline.kafka_jars import connector_jars
 from testbed.pipeline.kafka_topic import read_topic

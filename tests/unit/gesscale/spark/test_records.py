@@ -39,6 +39,7 @@ def test_offered_and_backlog_come_from_the_latest_offset():
 def test_a_topic_is_known_by_its_end_offsets_and_partitions():
     progress = report(rows=30, start='{"rides": {"0": 400, "1": 0}}', end='{"rides": {"0": 430, "1": 0}}',
                       latest='{"rides": {"0": 500, "1": 7}}')  # fmt: skip
+    progress["sources"][0]["description"] = "KafkaV2[Subscribe[rides]]"
     batch = add(QueryHistory(query="q"), progress, tasks=2)
     assert (batch.end_offset_rows_total, batch.offered_rows_total) == (507.0, 107.0)  # the query began at offset 400
     assert (batch.source_partitions, batch.tasks) == (2, 2)
