@@ -64,7 +64,7 @@ class MapFormat(StrEnum):
     PINGS = "pings"
     GML = "gml"
     GRAPHML = "graphml"
-    GOLDPINGER = "goldpinger"
+    JSON = "json"
     PING = "ping"
     FPING = "fping"
 

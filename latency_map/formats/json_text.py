@@ -7,26 +7,54 @@ from typing import Never, TypeAlias
 from gesscale.common.text import shortened
 from latency_map.errors import LatencyMapError
 
+_BLANKS = " \t\r\n"
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 
 
 def parse_json(text: str, source: str) -> Json:
-    """Parse JSON.
+    """Parse JSON, or several texts of it one after the other, as one on each line, which become a list.
 
     Raises
     ------
     LatencyMapError
         The text is not JSON, has a key twice in one object, or NaN or infinity as a number, or is nested too deeply.
     """
+    decoder = json.JSONDecoder(object_pairs_hook=_refuse_duplicates, parse_constant=_refuse_constant)
+    found: list[Json] = []
+    rest = text.strip(_BLANKS)
+    at = 0
     try:
-        content: Json = json.loads(text, object_pairs_hook=_refuse_duplicates, parse_constant=_refuse_constant)
+        while at < len(rest) or not found:
+            content, at = decoder.raw_decode(rest, at)
+            found.append(content)
+            while rest[at : at + 1] in _BLANKS and at < len(rest):
+                at += 1
     except RecursionError:
         raise LatencyMapError("json-too-deep", source=source) from None
     except LatencyMapError as error:
         raise LatencyMapError(error.code, source=source, **error.fields) from None
     except ValueError as error:
         raise LatencyMapError("json-invalid", source=source, cause=str(error)) from None
+    return found[0] if len(found) == 1 else found
+
+
+def at(content: Json, *keys: str) -> Json:
+    """Return the value that keys lead to; None if there is none."""
+    for key in keys:
+        content = content.get(key) if isinstance(content, dict) else None
     return content
+
+
+def listed(content: Json, *keys: str) -> list[Json]:
+    """Return the list that keys lead to; an empty one if there is none."""
+    found = at(content, *keys)
+    return found if isinstance(found, list) else []
+
+
+def members(content: Json, *keys: str) -> dict[str, Json]:
+    """Return the object that keys lead to; an empty one if there is none."""
+    found = at(content, *keys)
+    return found if isinstance(found, dict) else {}
 
 
 def kind_of(content: Json) -> str:

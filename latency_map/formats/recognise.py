@@ -8,12 +8,12 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from gesscale.common import API_VERSION
 from latency_map.errors import LatencyMapError
 from latency_map.formats.document import KIND
 from latency_map.formats.foreign import looks_like
-from latency_map.formats.goldpinger import read_check_all
 from latency_map.formats.graphs import read_gml, read_graphml
-from latency_map.formats.json_text import kind_of
+from latency_map.formats.json_lists import json_reason, read_json
 from latency_map.formats.labels import pair_columns
 from latency_map.formats.matrix_csv import read_bare_matrix, read_named_matrix
 from latency_map.formats.pairs import delay_column, is_edge_heading, read_edges, read_pings
@@ -70,7 +70,7 @@ FORMATS: Mapping[MapFormat, FormatReader] = {
     MapFormat.BARE_MATRIX: FormatReader(read=read_bare_matrix, options=("names",)),
     MapFormat.EDGES: FormatReader(read=read_edges, options=("names",)),
     MapFormat.PINGS: FormatReader(read=read_pings),
-    MapFormat.GOLDPINGER: FormatReader(read=read_check_all),
+    MapFormat.JSON: FormatReader(read=read_json, options=("probed_from",)),
 }
 
 
@@ -96,12 +96,9 @@ def recognise(source: MapSource) -> tuple[MapFormat, str]:
 
 def _recognise_json(source: MapSource) -> tuple[MapFormat, str]:
     content = source.json
-    if isinstance(content, dict):
-        if "apiVersion" in content or content.get("kind") == KIND:
-            return MapFormat.DOCUMENT, "it is JSON with an apiVersion"
-        if isinstance(content.get("responses"), dict):
-            return MapFormat.GOLDPINGER, "it is JSON with the responses of pods"
-    raise LatencyMapError("map-format-unknown", source=source.name, got=kind_of(content))
+    if isinstance(content, dict) and (content.get("kind") == KIND or str(content.get("apiVersion")) == API_VERSION):
+        return MapFormat.DOCUMENT, "it is JSON with an apiVersion"
+    return MapFormat.JSON, json_reason(content)
 
 
 def _recognise_rows(rows: list[SheetRow]) -> tuple[MapFormat, str]:

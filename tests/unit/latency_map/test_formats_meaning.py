@@ -63,7 +63,7 @@ def test_missing_unit_and_kind_are_reported_together(corner, missing):
         (PING, S, None, "map-unit-conflict", {"stated": "ms", "given": "s"}),
         (GML.format("latency '5 ms'").replace("'", '"'), US, RTT, "map-unit-conflict", {"stated": "ms"}),
         (
-            '{"responses": {"p": {"OK": true}, "q": {"OK": true}}}',
+            '{"responses": {"p": {"response": {"podResults": {"q": {"OK": true, "response-time-ms": 5}}}}}}',
             None,
             ONE_WAY,
             "map-kind-conflict",
@@ -132,7 +132,12 @@ OPTION = "map-option-inapplicable"
     ("text", "options", "code", "fields"),
     [
         (MATRIX.format("rtt_ms"), ImportOptions(names=("x", "y")), OPTION, {"option": "--names", "format": "matrix"}),
-        ("a,b,1\n", ImportOptions(probed_from="x"), OPTION, {"option": "--source", "formats": ["fping", "ping"]}),
+        (
+            "a,b,1\n",
+            ImportOptions(probed_from="x"),
+            OPTION,
+            {"option": "--source", "formats": ["fping", "json", "ping"]},
+        ),
         ("0 5\n5 0\n", ImportOptions(names=("x",)), "map-names-mismatch", {"nodes": 2, "got": 1}),
         ("0 5\n5 0\n", ImportOptions(names=("x", "x")), "map-node-duplicate", {"name": "x"}),
         ("1 2 7\n", ImportOptions(names=("x",)), "map-nodes-unnumbered", {"names": 1}),
