@@ -128,6 +128,12 @@ class OrderWriter:
         document = self._documents.newest(resource)
         return None if document is None else order_of(document)
 
+    def orders(self, resource: Key) -> tuple[OrderStatus, ...]:
+        """Return the order in force and the former ones, newest first; none without one in force."""
+        document = self._documents.newest(resource)
+        order = None if document is None else order_of(document)
+        return () if document is None or order is None else (order, *past_orders(group_of(document, "status")))
+
     def write(
         self,
         resource: StreamAutoscaler,
@@ -200,42 +206,45 @@ class OrderKnowledge:
 
     #: Keeps everything but orders.
     inner: KnowledgeStore
-    #: Returns the orders in force, by operator.
-    current_orders: Callable[[], Mapping[str, OrderStatus | None]]
-    _known: dict[str, OrderStatus] = field(default_factory=dict, init=False)
+    #: Returns the orders by operator, newest first: the one in force and those of ``status.history``.
+    stored_orders: Callable[[], Mapping[str, tuple[OrderStatus, ...]]]
+    _known: dict[str, tuple[OrderStatus, ...]] = field(default_factory=dict, init=False)
 
     def recall(self, now_s: float) -> Knowledge:
-        """Return the knowledge of the inner store with each operator's order in force.
+        """Return the knowledge of the inner store with each operator's orders.
 
         An order dated in the future, by a clock that ran ahead, counts from when it was first seen.
         """
-        current = {name: order for name, order in self.current_orders().items() if order is not None}
         self._known = {
-            name: known
-            if (known := self._known.get(name)) is not None and _same(known, order)
-            else order.model_copy(update={"at_s": min(order.at_s, now_s)})
-            for name, order in current.items()
+            name: tuple(self._seen(name, order, now_s) for order in orders)
+            for name, orders in self.stored_orders().items()
+            if orders
         }
-        orders = {name: (order,) for name, order in self._known.items()}
-        return replace(self.inner.recall(now_s), orders=orders)
+        return replace(self.inner.recall(now_s), orders=dict(self._known))
 
     def settle(self, operator: str, order: Order) -> None:
         """Note how the order in force ended; the report writes it into the resource."""
-        current = self.current_orders().get(operator)
-        if isinstance(order, OrderStatus) and current is not None and _same(order, current):
-            self._known[operator] = order
+        known = self._known.get(operator, ())
+        if isinstance(order, OrderStatus) and known and _same(order, known[0]):
+            self._known[operator] = (order, *known[1:])
 
     def remember(self, decision: Decision) -> None:
         """Keep a decision, and note the reason of its order."""
         self.inner.remember(decision)
-        order = self.current_orders().get(decision.operator)
-        if decision.acted and order is not None:
+        orders = self.stored_orders().get(decision.operator, ())
+        if decision.acted and orders:
             why = {"reason": decision.plan.reason.value, "before": len(decision.plan.before)}
-            self._known[decision.operator] = order.model_copy(update=why)
+            former = self._known.get(decision.operator, ())
+            self._known[decision.operator] = (orders[0].model_copy(update=why), *former)
 
     def close(self) -> None:
         """Close the inner store."""
         self.inner.close()
+
+    def _seen(self, operator: str, order: OrderStatus, now_s: float) -> OrderStatus:
+        """Return what is known of an order; of a new one, what the resource has."""
+        known = next((each for each in self._known.get(operator, ()) if _same(each, order)), None)
+        return known or order.model_copy(update={"at_s": min(order.at_s, now_s)})
 
 
 def _same(one: OrderStatus, other: OrderStatus) -> bool:

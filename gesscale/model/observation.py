@@ -33,6 +33,11 @@ class Batch(BatchFigures):
     nodes: tuple[str, ...]
 
     @property
+    def began_s(self) -> float:
+        """When it began, seconds since the epoch."""
+        return self.ended_at_s - self.seconds
+
+    @property
     def is_full(self) -> bool:
         """Whether the batch has as many rows as its cap allows.
 

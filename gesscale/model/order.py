@@ -28,7 +28,7 @@ class Order(BaseModel):
         None,
         ge=0,
         le=MAX_DURATION_S,
-        description="Longest time without a finished batch around it; absent until it has settled.",
+        description="Longest time after it in which rows waited and no batch ran; absent until it has settled.",
     )
     first_tasks_s: float | None = Field(
         None,
@@ -55,7 +55,7 @@ class Order(BaseModel):
         at_s
             When the end was detected.
         downtime_s
-            Longest time without a finished batch around it.
+            Longest time after it in which rows waited and no batch ran.
         arrived
             Whether all replicas are there; otherwise the order timed out.
         first_tasks_s

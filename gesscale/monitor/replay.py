@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
 from gesscale.errors import ClusterError
+from gesscale.model.cycles import KEPT_BATCHES
 from gesscale.model.decision import Decision, Outcome, Reason
 from gesscale.model.observation import Batch, MissingReading, OperatorReading, WorkflowObservation
 from gesscale.monitor.batch_screen import CLOCK_TOLERANCE_S, screen_batches
@@ -103,7 +104,7 @@ class RecordedWorld:
             least = bisect_left(batches, now_s - CLOCK_TOLERANCE_S, key=_ENDED)
             most = bisect_right(batches, now_s + CLOCK_TOLERANCE_S, key=_ENDED)
             end = last if least <= (last := first + live.batches_read) <= most else end
-        return batches[first:end]
+        return batches[max(0, min(first, end - KEPT_BATCHES)) : end]
 
     # The cluster
 

@@ -13,6 +13,7 @@ from gesscale.common.logs import log_problem
 from gesscale.common.threads import in_thread
 from gesscale.errors import MetricsUnavailableError
 from gesscale.formatting import describe_exception
+from gesscale.model.cycles import recent_batches
 from gesscale.model.observation import Batch, MissingReading, OperatorReading, WorkflowObservation
 from gesscale.monitor.batch_screen import screen_batches
 from gesscale.monitor.window import ByNode, missing_reading, summarise
@@ -28,11 +29,11 @@ class WindowedReader:
     """Reads several operators in parallel and turns their batches into readings."""
 
     _: KW_ONLY
-    #: Length of the window of a reading, seconds.
+    #: Length of the window of a reading, and age from which figures are stale, seconds; longer for a query with long
+    #: cycles (window_s, stale_after_s).
     window_s: float
-    #: Age from which figures are stale, seconds; longer than the longest expected batch.
     stale_after_s: float
-    #: How far back a reading's batches reach, seconds; at least the window.
+    #: How far back a reading's batches reach, seconds, at least the window; the newest ones are always read.
     history_s: float
     #: Timeout of the requests for all operators, seconds.
     timeout_s: float
@@ -60,10 +61,7 @@ class WindowedReader:
             Computes the figures of each replica; None if they are not measured.
         """
         since_s = now_s - self.history_s
-        listed = list(batches)
-        # Always keep the newest one: after hours of idling it is the only record of where the replicas are.
-        recent = [batch for batch in listed if not batch.ended_at_s < since_s] or listed[-1:]
-        screened = screen_batches(recent, now_s)
+        screened = screen_batches(recent_batches(list(batches), since_s), now_s)
         found = (*problems, *screened.problems)
         if screened.batches and found:
             latest = found[-1]

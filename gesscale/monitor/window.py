@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from gesscale.batch_record import HostWork
+from gesscale.model.cycles import PATIENT_CYCLES, WINDOW_CYCLES, cycle_s
 from gesscale.model.evidence import mark_saturated, mark_warm
 from gesscale.model.observation import Batch, MissingReading, NodeReading, OperatorReading
 from gesscale.model.offered import OfferedPoint, offered_rate
@@ -39,8 +40,10 @@ def summarise(
     Parameters
     ----------
     window_s
-        Length of the window, seconds. It contains the batches that ended in it; if there are none because a batch
-        takes longer than the window, it contains the newest batch.
+        Length of the window, seconds; at least two cycles of the query. It contains the batches that ended in it; if
+        there are none because the running batch takes longer, it contains the newest batch.
+    stale_after_s
+        Age from which figures are stale, seconds; at least three cycles of the query.
     last_progress_at_s
         When the query last reported progress, including idling; None if unknown.
     by_node
@@ -56,7 +59,8 @@ def summarise(
         return missing_reading(operator, "batches-unusable", problems=len(problems), first=str(problems[0]))
     if not batches:
         return missing_reading(operator, "batches-missing")
-    newest = batches[-1]
+    newest, cycle = batches[-1], cycle_s(batches)
+    window_s, stale_after_s = max(window_s, WINDOW_CYCLES * cycle), max(stale_after_s, PATIENT_CYCLES * cycle)
     progress_s = max(newest.ended_at_s, _past(last_progress_at_s, now_s))
     if now_s - progress_s > stale_after_s:
         return missing_reading(operator, "metrics-stale", stale=True, age_s=now_s - progress_s, max_age_s=stale_after_s)

@@ -6,7 +6,6 @@ Unknown values are null.
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from itertools import pairwise
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -19,6 +18,7 @@ from gesscale.model.observation import Batch, OperatorReading
 from gesscale.model.order import Order
 from gesscale.model.undone_changes import ChangesLastHour
 from gesscale.model.workflow import Workflow
+from gesscale.plan.settling import longest_stop_s
 from gesscale.ports import ClusterState, Latencies, Node
 
 #: Name of the workflow of a settings file, which has no name.
@@ -50,7 +50,7 @@ class OrderCost(TypedDict):
     """Downtime of an order."""
 
     at_s: Annotated[float, _description("When it was written.")]
-    downtime_s: Annotated[float | None, _description("The longest time without a finished batch around it.")]
+    downtime_s: Annotated[float | None, _description("Longest time after it in which rows waited and no batch ran.")]
     first_tasks_s: Annotated[float | None, _description("Time until the first batch on exactly its nodes began.")]
 
 
@@ -250,18 +250,12 @@ def cost_of(order: Order, batches: Sequence[Batch]) -> OrderCost:
     at_s, ordered = order.at_s, set(order.placement)
     reaches_back = bool(batches) and batches[0].ended_at_s <= at_s
     first = next(
-        (
-            batch
-            for batch in batches
-            if reaches_back and batch.ended_at_s - batch.seconds >= at_s and set(batch.nodes) == ordered
-        ),
-        None,
+        (batch for batch in batches if reaches_back and batch.began_s >= at_s and set(batch.nodes) == ordered), None
     )
     downtime_s, first_tasks_s = order.downtime_s, order.first_tasks_s
     if first is not None and order.is_pending:
-        ends_s = [batch.ended_at_s for batch in batches]
-        downtime_s = max(later - before for before, later in pairwise(ends_s) if at_s < later <= first.ended_at_s)
-        first_tasks_s = first.ended_at_s - first.seconds - at_s
+        downtime_s = longest_stop_s([batch for batch in batches if batch.ended_at_s <= first.ended_at_s], at_s)
+        first_tasks_s = first.began_s - at_s
     return {"at_s": at_s, "downtime_s": downtime_s, "first_tasks_s": first_tasks_s}
 
 

@@ -49,12 +49,14 @@ class MonitorSettings(SettingsGroup):
     """Shortest time between two steps if a policy requests its next step early. `gesscale` requests three steps per
     `slo`. Default: as fast as Spark's metrics change."""
     window_s: Duration = 60.0
-    """Time over which an operator is evaluated. Default: one period, so no batch counts twice."""
+    """Time over which an operator is evaluated; at least two cycles of the query: trigger intervals, or batches if they
+    are longer. Default: one period, so no batch counts twice."""
     history_s: History = 300.0
-    """Time over which batches are read, at most 7 days. Default: five windows, enough for a change to settle; at least
-    5 min."""
+    """Time over which batches are read, at most 7 days; the newest ten are read however old they are. Default: five
+    windows, enough for a change to settle; at least 5 min."""
     stale_after_s: Duration = 180.0
-    """Age from which metrics are stale and cause no change. Default: three periods; at least 3 min."""
+    """Age from which metrics are stale and cause no change; at least three cycles of the query. Default: three periods;
+    at least 3 min."""
     timeout_s: Timeout = 5.0
     """Timeout of a request, at most 30 s. Default: above any round trip, far below a period."""
 

@@ -8,6 +8,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from gesscale.errors import ClusterError
+from gesscale.model.cycles import KEPT_BATCHES
 from gesscale.model.decision import Outcome, OutcomeStatus, Reason
 from gesscale.model.observation import Batch, MissingReading, NodeReading, OperatorReading, WorkflowObservation
 from gesscale.monitor.batch_screen import BatchScreen
@@ -152,13 +153,13 @@ class FixedLatencies:
 
 
 def _visible_batches(batches: Sequence[Batch], since_s: float, until_s: float, now_s: float) -> list[Batch]:
-    """Return the batches that ended between two instants, and always the newest one, as the live reader does.
+    """Return the batches that ended between two instants, and always the newest ones, as the live reader does.
 
     A batch that claims to end in the future is returned unchanged: it is wrong, not late.
     """
     recent: list[Batch] = []
     for batch in reversed(batches):
-        if batch.ended_at_s < since_s and recent:
+        if batch.ended_at_s < since_s and len(recent) >= KEPT_BATCHES:
             break
         if batch.ended_at_s <= until_s or batch.ended_at_s > now_s:
             recent.append(batch)

@@ -128,7 +128,7 @@ class WorkflowController:
         restored = restored_state(statuses, now_s)
         cautious_until_s = now_s + workflow.monitor.history_s
         self._cautious_until_s = dict.fromkeys(restored.lost, cautious_until_s)
-        self._store = OrderKnowledge(MemoryKnowledge(_LIMITS, known=restored.known), self._current_orders)
+        self._store = OrderKnowledge(MemoryKnowledge(_LIMITS, known=restored.known), self._stored_orders)
 
     def step(self, workflow: ManagedWorkflow, now_s: float) -> WorkflowStep:
         """Run one step of the loop."""
@@ -168,9 +168,9 @@ class WorkflowController:
         self._context.journal.add(step)
         return step
 
-    def _current_orders(self) -> Mapping[str, OrderStatus | None]:
+    def _stored_orders(self) -> Mapping[str, tuple[OrderStatus, ...]]:
         workflow, writer = self._cluster.workflow, self._context.order_writer
-        return {name: writer.current_order((workflow.namespace, name)) for name in workflow.resources}
+        return {name: writer.orders((workflow.namespace, name)) for name in workflow.resources}
 
     def _note_addresses(self, view: ClusterView) -> None:
         """Update the addresses of drivers and executors for the metric source."""

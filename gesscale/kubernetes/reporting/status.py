@@ -1,13 +1,13 @@
 """The new status of a StreamAutoscaler after a step. Figures of any value are accepted."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gesscale.kubernetes.resource.conditions import conditions_of, findings_of, findings_of_fault
 from gesscale.kubernetes.resource.memory import MemoryStatus
-from gesscale.kubernetes.resource.order import OrderStatus, past_orders
+from gesscale.kubernetes.resource.order import FOUND_LATER, OrderStatus, past_orders
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
 from gesscale.kubernetes.resource.status import (
     DecisionStatus,
@@ -75,7 +75,7 @@ def new_status(old: Mapping[str, Any], step: ObservedStep, now_s: float) -> dict
         latency_map=_latency_map(decision.latency_map),
         last_decision=_decision(decision),
         recommendation=_recommendation(decision, desired),
-        history=past_orders(old),
+        history=tuple(_with_end(order, known.orders.get(name, ())) for order in past_orders(old)),
         memory=MemoryStatus.of(known, name),
         conditions=conditions_of(
             findings_of(decision, step.spec, now_s), old, generation=step.generation, now_s=now_s, chars=_FINDING_CHARS
@@ -92,6 +92,12 @@ def _order(current: Any, known: Order | None) -> Any:
     if isinstance(known, OrderStatus) and isinstance(current, Mapping) and current.get("id") == known.id:
         return {**current, **known.found_later()}
     return current
+
+
+def _with_end(past: OrderStatus, known: Sequence[Order]) -> OrderStatus:
+    """Return a former order with its end, which may have been found in the step that replaced it."""
+    same = next((each for each in known if isinstance(each, OrderStatus) and each.id == past.id), None)
+    return past if same is None else past.model_copy(update={field: getattr(same, field) for field in FOUND_LATER})
 
 
 def settled_order(old: Mapping[str, Any], known: Knowledge, operator: str) -> OrderStatus | None:

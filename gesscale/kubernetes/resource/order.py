@@ -14,7 +14,8 @@ from gesscale.model.order import Order
 from gesscale.wire import Strategy, entries_of, group_of, order_problem
 
 MAX_HISTORY = 10
-_FOUND_LATER = {"reason", "before", "settled_at_s", "given_up", "downtime_s", "first_tasks_s"}
+#: Fields that the controller adds after it has written an order.
+FOUND_LATER = {"reason", "before", "settled_at_s", "given_up", "downtime_s", "first_tasks_s"}
 
 
 class OrderStatus(Reported, Order):
@@ -41,7 +42,7 @@ class OrderStatus(Reported, Order):
 
     def found_later(self) -> dict[str, Any]:
         """Return the fields that the controller adds after it has written the order."""
-        return self.model_dump(mode="json", by_alias=True, include=_FOUND_LATER, exclude_defaults=True)
+        return self.model_dump(mode="json", by_alias=True, include=FOUND_LATER, exclude_defaults=True)
 
 
 def order_of(document: Mapping[str, Any]) -> OrderStatus | None:

@@ -3,10 +3,26 @@
 from collections.abc import Sequence
 
 from gesscale.model.decision import format_replicas
+from gesscale.model.observation import OperatorReading
 
-NOTHING_LEARNED = "no batch with rows and no offered rows yet"
 METRICS_MISSING = "replicas, offered rows or backlog unknown"
 CONTENDED_NODE = "its last free slot goes to another operator, whose rows would be late without it"
+
+
+def not_learned(reading: OperatorReading) -> str:
+    """Return what the operator lacks for load or capacity."""
+    if not any(batch.rows for batch in reading.batches):
+        return "no batch with rows yet"
+    if not reading.offered_points:
+        return "the sources do not report the offered rows"
+    if len(reading.offered_points) == 1:
+        return "the load is known after the next batch: it is the difference of two"
+    return "the capacity is known after the next batch: the first ones, and those after a change, are no evidence"
+
+
+def objective_below_trigger(slo_s: float, trigger_s: float, objective_s: float) -> str:
+    """Return which objective counts, as the trigger is too long for the one in the settings."""
+    return f"with a trigger of {trigger_s:g} s the objective is {objective_s:g} s, not {slo_s:g} s"
 
 
 def load_and_capacity(load_rows_per_s: float, replicas: int, capacity_rows_per_s: float) -> str:

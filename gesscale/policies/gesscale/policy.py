@@ -47,6 +47,9 @@ from perfmodel import CapacityModel, Reading, fit_model
 _FIRST_PERIOD_S = 60.0
 #: Trigger interval if it is unknown.
 _TRIGGER_S = 1.0
+#: Shortest objective, in trigger intervals: a row waits up to one for its batch, and as long in it if the replicas just
+#: carry the load. A shorter one counts rows as late that are not, or that more replicas hardly help.
+OBJECTIVE_INTERVALS = 3.0
 #: Steps of the loop within one latency objective.
 _STEPS_PER_OBJECTIVE = 3.0
 #: Reasons of an analysis that compared load and capacity.
@@ -101,7 +104,8 @@ class GesscalePolicy:
             return memo
         elif at_s - memo.at_s < 3 * memo.period_s:  # after a longer gap the period is unchanged
             memo = memo.model_copy(update={"period_s": at_s - memo.at_s})
-        return memo.updated(observation, self.workflow.operators[name], knowledge.latencies.map, self._slo_s(name))
+        objective_s = self._objective_s(observation.readings[name])
+        return memo.updated(observation, self.workflow.operators[name], knowledge.latencies.map, objective_s)
 
     def _verdict(
         self, reading: OperatorReading, memo: GesscaleMemo, node_weights: Mapping[str, float], knowledge: Knowledge
@@ -115,7 +119,7 @@ class GesscalePolicy:
             operator=name,
             verdict=Verdict.SAME,
             reason=Reason.MODEL_UNCALIBRATED,
-            detail=details.NOTHING_LEARNED,
+            detail=details.not_learned(reading),
             reading=reading,
         )
         if model is None:
@@ -126,7 +130,7 @@ class GesscalePolicy:
         fitted = self._operator_model(model, reading, weights, knowledge)
         same = replace(same, mst=fitted.mst(reading.placement))
         sized = placements(fitted, reading.placement, (), moves=False)
-        load = memo.load.forecast(memo.bucket_s(self._slo_s(name))).rate
+        load = memo.load.forecast(memo.bucket_s(self._objective_s(reading))).rate
         detail = details.load_and_capacity(load, reading.replicas, sized.present_rows_per_s)
         if load > sized.present_rows_per_s:
             return replace(same, verdict=Verdict.MORE, reason=Reason.OVERLOADED, detail=detail)
@@ -165,6 +169,10 @@ class GesscalePolicy:
             trigger_s=reading.trigger_s or _TRIGGER_S,
         )
 
+    def _objective_s(self, reading: OperatorReading) -> float:
+        """Return the objective of an operator: its share, or what its trigger allows if that is longer."""
+        return max(self._slo_s(reading.operator), OBJECTIVE_INTERVALS * (reading.trigger_s or 0.0))
+
     def _slo_s(self, operator: str) -> float:
         """Return the share of the objective of an operator, equal for all operators on a path."""
         return self.sizing.slo_s / self.workflow.path_operators(operator)
@@ -194,9 +202,9 @@ class GesscalePolicy:
         reading = analysis.reading
         if reading is None or analysis.memo is None or analysis.mst is None:
             return Flow(0.0, 0.0)
-        memo, slo_s = parse_memo(GesscaleMemo, analysis.memo), self._slo_s(analysis.operator)
-        load = memo.load.forecast(memo.bucket_s(slo_s)).rate * growth
-        demand = load + (reading.backlog_rows or 0.0) / slo_s
+        memo, objective_s = parse_memo(GesscaleMemo, analysis.memo), self._objective_s(reading)
+        load = memo.load.forecast(memo.bucket_s(objective_s)).rate * growth
+        demand = load + (reading.backlog_rows or 0.0) / objective_s
         return Flow(min(demand / growth, analysis.mst.mid), min(demand, (plan.mst or analysis.mst).mid))
 
     def _plan(self, analysis: Analysis, cluster: ClusterState, knowledge: Knowledge, growth: float) -> Plan:
@@ -238,11 +246,12 @@ class GesscalePolicy:
             sized = sized.up_to(max(limit, len(present)))
         now, placement_of = sizes_of(sized, reading, present)
         orders = knowledge.orders.get(operator.name, ())
-        rule = sizing_rule(
-            now, tuple(placement_of), fitted, reading, memo, orders, self.sizing, self._slo_s(operator.name), growth
-        )
+        slo_s, objective_s = self._slo_s(operator.name), self._objective_s(reading)
+        rule = sizing_rule(now, tuple(placement_of), fitted, reading, memo, orders, self.sizing, objective_s, growth)
         size, why = rule.choose()
         text = explain(rule, size, why)
+        if objective_s > slo_s:
+            text = f"{text}; {details.objective_below_trigger(slo_s, fitted.trigger_s, objective_s)}"
         listed = sorted({*placement_of, now}, key=lambda each: (each.replicas, each.moved))
         candidates = [
             Candidate(

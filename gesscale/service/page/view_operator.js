@@ -144,6 +144,6 @@ function precise(value) {
 
 export function costWords(cost) {
   if (!cost) return "not known";
-  const gap = cost.downtime_s === null ? "downtime unknown" : `longest time without a finished batch ${span(cost.downtime_s)}`;
+  const gap = cost.downtime_s === null ? "downtime unknown" : `longest stop with rows waiting ${span(cost.downtime_s)}`;
   return cost.first_tasks_s === null ? gap : `${gap}; first tasks on the ordered nodes after ${span(cost.first_tasks_s)}`;
 }

@@ -84,7 +84,7 @@ def updated_memo(
 def _after_change(memo: DaedalusMemo, reading: OperatorReading, at_s: float, change: Order | None) -> DaedalusMemo:
     """Reset the regressions of the workers after a change, and learn its downtime."""
     if change is not None and change.at_s > memo.changed_s:
-        downtime_s = max(0.0, (change.downtime_s or 0.0) - (reading.trigger_s or 0.0))
+        downtime_s = change.downtime_s or 0.0
         return memo.model_copy(
             update={
                 "placement": reading.placement,

@@ -134,7 +134,7 @@ class RulesPolicy(SizingPolicy):
             at_s=at_s,
             replicas=replicas,
             change_s=None if change is None else change.at_s,
-            done_s=_done_s(before, change, reading),
+            done_s=_done_s(before, change),
             samples=self._samples({} if before is None else before.samples, reading, change),
             fired=frozenset() if before is None else before.fired,
         )
@@ -148,7 +148,7 @@ class RulesPolicy(SizingPolicy):
                 max_s[trigger.metric] = max(trigger.for_s, max_s.get(trigger.metric, 0.0))
         since_s, gap_s = -math.inf, self.semantics.max_gap_s
         if self.semantics.mode == "rearm" and change is not None:
-            since_s = _completed_s(change, reading)
+            since_s = change.at_s + (change.downtime_s or 0.0)
         found = {}
         for metric, reach_s in max_s.items():
             samples = append_reports(before.get(metric, ()), reports(metric, reading, gap_s), gap_s)
@@ -218,16 +218,11 @@ def _replicas(reading: OperatorReading, change: Order | None) -> int:
     return len(change.placement) if change is not None and change.at_s >= newest_s else reading.replicas
 
 
-def _completed_s(change: Order, reading: OperatorReading) -> float:
-    """Return when a change was complete: after its downtime beyond the usual time between batches."""
-    return change.at_s + max(0.0, (change.downtime_s or 0.0) - (reading.trigger_s or 0.0))
-
-
-def _done_s(before: RulesMemo | None, change: Order | None, reading: OperatorReading) -> dict[ScalingAction, float]:
+def _done_s(before: RulesMemo | None, change: Order | None) -> dict[ScalingAction, float]:
     """Return the time of the last completed action of each kind; a change without a memo counts as both."""
     if change is None:
         return {}
-    completed_s = _completed_s(change, reading)
+    completed_s = change.at_s + (change.downtime_s or 0.0)
     if before is None:
         return dict.fromkeys(ScalingAction, completed_s)
     if before.change_s == change.at_s or len(change.placement) == before.replicas:

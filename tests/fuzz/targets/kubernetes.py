@@ -15,6 +15,7 @@ from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.kubernetes.controller.workflow_controller import restored_state
 from gesscale.kubernetes.order_store import OrderKnowledge, order_of
 from gesscale.kubernetes.reporting.report import report_fault
+from gesscale.kubernetes.resource.order import past_orders
 from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault, group_into_workflows
 from gesscale.options import PolicyOptions
 from gesscale.policies import policy_named
@@ -54,7 +55,9 @@ def _status(data: bytes, folder: Path) -> None:
     if not isinstance(status, dict):
         raise RefusedError
     legacy = restored_state({"op": status}, NOW_S).known
-    orders = OrderKnowledge(MemoryKnowledge(known=legacy), lambda: {"op": order_of({"status": status})})
+    order = order_of({"status": status})
+    stored = () if order is None else (order, *past_orders(status))
+    orders = OrderKnowledge(MemoryKnowledge(known=legacy), lambda: {"op": stored})
     recalled = orders.recall(NOW_S)
     report_fault(status, _FAULT, 1, NOW_S)
     observation = observe(reading(("hub", "near"), at_s=NOW_S, throughput=190, offered=250, saturated=1.0))

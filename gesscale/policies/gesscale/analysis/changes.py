@@ -7,7 +7,7 @@ from typing import NamedTuple
 from gesscale.model.order import Order
 
 _CHANGES_COUNTED = 9
-#: A change that delayed batches by more than this number of triggers stopped the job.
+#: A change with a downtime of more than this number of triggers stopped the job.
 _STOP_CYCLES = 1.5
 #: Start time of a new replica, and downtime of a restart of the query, until they are measured.
 _START_S, _RESTART_S = 8.0, 120.0
@@ -30,8 +30,8 @@ class ChangeTimes(NamedTuple):
 def change_times(orders: Sequence[Order], trigger_s: float, *, restarts: bool) -> ChangeTimes:
     """Estimate the times of a change from the last ones: whether it stops the query, and its duration."""
     changes = orders[:_CHANGES_COUNTED]
-    delayed_s = [each.downtime_s - trigger_s for each in changes if each.downtime_s is not None]
-    took_s = max(0.0, median(delayed_s)) if delayed_s else _RESTART_S if restarts else _START_S
+    stops_s = [each.downtime_s for each in changes if each.downtime_s is not None]
+    took_s = median(stops_s) if stops_s else _RESTART_S if restarts else _START_S
     started_s = [each.first_tasks_s for each in changes if each.first_tasks_s is not None and each.added > 0]
     return ChangeTimes(
         start_s=median(started_s) if started_s else _START_S,

@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 
+import pytest
 from edge import batches, known, reading
 
 from gesscale.model.decision import Analysis, Plan, Reason, Verdict
 from gesscale.model.order import Order
 from gesscale.plan.filters import restore_lost
-from gesscale.plan.settling import settle_order
+from gesscale.plan.settling import longest_stop_s, settle_order
 from gesscale.ports import ClusterState, Node
 
 CHANGE = Order(at_s=900.0, placement=("hub", "near"))
@@ -41,6 +42,42 @@ def test_the_start_of_the_first_batch_on_the_ordered_nodes_is_kept():
     none = settle_order(CHANGE, replace(seen(("hub",)), batches=()), 100.0)
     assert none is not None
     assert none.first_tasks_s is None
+
+
+def run_of(*spans, **last):
+    """Batches of one run, each from an instant to another; the figures of the last but one are given."""
+    (one,) = batches(("hub",), at_s=0.0, rows=9, seconds=1.0, count=1)
+    made = [
+        replace(one, batch_id=number, ended_at_s=end, seconds=end - begin, backlog_rows=0.0)
+        for number, (begin, end) in enumerate(spans)
+    ]
+    return (*made[:-2], replace(made[-2], **last), made[-1])
+
+
+@pytest.mark.parametrize(
+    ("ran", "stop_s"),
+    [
+        (run_of((898, 899), (900, 901), (930, 931)), 0.0),  # a burst each 30 s: nothing to do between them
+        (run_of((898, 899), (900, 901), (901, 960)), 0.0),  # a long batch
+        (run_of((898, 899), (900, 901), (930, 931), backlog_rows=5.0), 28.0),  # due at 902
+        (run_of((898, 899), (900, 910), (930, 931), backlog_rows=5.0), 20.0),  # due at its end
+        (run_of((898, 899), (900, 901), (930, 931), batch_id=0), 28.0),  # batches are missing
+        (run_of((898, 899), (900, 901), (930, 931), batch_id=5), 28.0),  # restarted
+    ],
+)
+def test_downtime_is_the_time_in_which_rows_wait_and_no_batch_runs(ran, stop_s):
+    assert longest_stop_s(ran, 899.0) == stop_s
+
+
+def test_a_stop_counts_from_the_order():
+    assert longest_stop_s(run_of((860, 861), (862, 863), (930, 931), backlog_rows=5.0), 910.0) == 20.0
+
+
+def test_an_order_is_not_given_up_before_a_batch_on_its_nodes_can_have_ended():
+    long = replace(seen(("hub",)), batches=run_of((100, 400), (400, 700), (700, 1000)))
+    # Three cycles of 300 s.
+    assert settle_order(CHANGE.model_copy(update={"at_s": 101.0}), long, 300.0) is None
+    assert settle_order(CHANGE.model_copy(update={"at_s": 100.0}), long, 300.0) is not None
 
 
 STAYS = Plan(operator="op", reason=Reason.WITHIN_TARGET, before=(), placement=())

@@ -1,5 +1,7 @@
 """Documents of decisions, orders and nodes."""
 
+from dataclasses import replace
+
 import pytest
 from edge import NODES, batches, latencies, reading
 from page_world import growing
@@ -32,12 +34,13 @@ def test_a_point_holds_what_a_graph_and_a_chart_need():
     assert (point["state"], point["mst"], point["input_rows_per_s"], point["order"]) == ("unknown", None, None, None)
 
 
-def test_an_order_costs_the_longest_gap_until_a_batch_runs_on_all_its_nodes():
-    # Ends 2 s apart on hub up to T0, then 7 s later on both nodes: a gap of 7 s; the first batch there took 2 s.
+def test_an_order_costs_the_longest_stop_until_a_batch_runs_on_all_its_nodes():
+    # Batches of 2 s end at T0 on hub, and 7 s later on both nodes: the last left 10 rows, which waited for 5 s.
     before = batches(("hub",), at_s=T0_S, rows=50, seconds=2.0)
+    before = (*before[:-1], replace(before[-1], backlog_rows=10.0))
     after = batches(("hub", "near"), at_s=T0_S + 13, rows=50, seconds=2.0)
     order = Order(placement=("hub", "near"), at_s=T0_S)
-    assert cost_of(order, (*before, *after)) == {"at_s": T0_S, "downtime_s": 7.0, "first_tasks_s": 5.0}
+    assert cost_of(order, (*before, *after)) == {"at_s": T0_S, "downtime_s": 5.0, "first_tasks_s": 5.0}
     settled = order.ended(T0_S + 9, 6.5, arrived=True)
     assert cost_of(settled, (*before, *after))["downtime_s"] == 6.5
     # Batches that do not reach back to the order may have missed the first one.

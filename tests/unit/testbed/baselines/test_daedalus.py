@@ -144,11 +144,11 @@ def test_after_a_change_workers_begin_anew_and_what_was_seen_stays():
         lines=dict.fromkeys(NODES[:3], line),
         capacities=Capacities(per_worker_rows_per_s=200.0, observed={4: ObservedRate(rows_per_s=700.0, at_s=9000.0)}),
     )
-    after = memo_of(step(seen(4, 300.0, at_s=10_180.0), knowing(memo, change(10_000.0, 4, 40.0))))
+    after = memo_of(step(seen(4, 300.0, at_s=10_180.0), knowing(memo, change(10_000.0, 4, 30.0))))
     assert after.lines == {}
     assert after.capacities == memo.capacities
     assert (after.placement, after.changed_s) == (NODES[:4], 10_000.0)
-    # 40 s without a batch, 10 s of them the trigger interval; then 120 s of warm-up and a window.
+    # 30 s of downtime; then 120 s of warm-up and a window.
     assert after.steady_from_s == 10_030
     assert memo_of(step(seen(4, 300.0, at_s=10_209.0), knowing(after))).lines == {}
     assert set(memo_of(step(seen(4, 300.0, at_s=10_210.0), knowing(after))).lines) == set(NODES[:4])

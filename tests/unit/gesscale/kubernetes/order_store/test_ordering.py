@@ -93,6 +93,7 @@ def test_a_replaced_order_moves_to_the_history(api):
     assert status["order"]["reason"] == ""
     assert [each["id"] for each in status["history"]] == [first.id]
     assert status["history"][0]["downtimeSeconds"] == 2.5
+    assert [(each.id, each.downtime_s) for each in order_writer.orders(OP)] == [(second.id, None), (first.id, 2.5)]
     for number in range(12):
         second = write(api, order_writer, "a" if number % 2 else "b", replaces=second)
     assert len(api.status()["history"]) == MAX_HISTORY

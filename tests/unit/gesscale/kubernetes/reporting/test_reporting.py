@@ -87,6 +87,14 @@ def test_an_order_gets_its_reason_and_its_end_with_the_downtime():
     assert report_of(ended.status, after(calm, ordered(downtime_s=4.25), live=there)).events == ()
 
 
+def test_a_former_order_keeps_the_end_that_was_found_when_it_was_replaced():
+    began = report_of(with_order(), after(overloaded(), ordered())).status
+    newer = {**began, "order": {**began["order"], "id": "1-2"}, "history": [began["order"]]}
+    status = report_of(newer, after(decided(T0_S + 90), ordered(downtime_s=4.25))).status
+    assert status["history"][0]["downtimeSeconds"] == 4.25
+    assert "downtimeSeconds" not in status["order"]
+
+
 def test_an_order_that_was_given_up_is_a_failure():
     began = report_of(with_order(), after(overloaded(), ordered())).status
     ended = report_of(began, after(decided(T0_S + 600), ordered(downtime_s=0.0, took_s=600)))

@@ -82,7 +82,7 @@ class Trajectory:
         self.knowledge = replace(self.knowledge, memos={**self.knowledge.memos, **memos})
         return found[readings[0].operator]
 
-    def changed(self, at_s: float, replicas: int, downtime_s: float = 10.0, name: str = "op") -> None:
+    def changed(self, at_s: float, replicas: int, downtime_s: float = 0.0, name: str = "op") -> None:
         change = Order(at_s=at_s, placement=FIVE[-replicas:], downtime_s=downtime_s)
         past = self.knowledge.orders.get(name, ())
         self.knowledge = replace(self.knowledge, orders={**self.knowledge.orders, name: (change, *past)})
@@ -136,8 +136,8 @@ def test_a_guard_counts_from_when_the_change_was_complete():
     guarded = {**OUT, "unless": [{"since": "scale-out", "within": "2m"}]}
     trajectory = Trajectory(policy(guarded))
     trajectory.step(seen(450.0, 1000.0))
-    # 35 s without a batch, 10 s of them the trigger interval: complete at 1025 s.
-    trajectory.changed(1000.0, 2, downtime_s=35.0)
+    # 25 s of downtime: complete at 1025 s.
+    trajectory.changed(1000.0, 2, downtime_s=25.0)
     closed = trajectory.step(seen(450.0, 1144.0, replicas=2))
     assert (closed.desired_replicas, closed.reason) == (None, Reason.COOLING_DOWN)
     assert figures(closed.detail)[-2:] == [119, 2]
