@@ -142,7 +142,7 @@ class Scenario:
         """Return the settings of the loop as a user would write them (YAML)."""
         settings = {
             "workflow": {"operators": {each.name: self._operator(each, topology) for each in self.operators}},
-            "latency_map": {"file": LATENCY_MAP, "unit": "ms", "kind": "rtt"},
+            "latency_map": {"file": LATENCY_MAP, "unit": "ms", "kind": "rtt", "max_age": None},
             "monitor": {
                 "period": f"{self.period_s:g}s",
                 "min_period": f"{self.min_period_s:g}s",

@@ -73,7 +73,7 @@ def _settings(varied: Experiment, case: Case, scene: Scene) -> str:
     is_known = case.policy in policy_names()
     document = {
         "workflow": {"operators": {name: _operator(scene, name) for name in scene.workflow.operators}},
-        "latency_map": {"file": _MAP, "unit": "ms", "kind": "rtt"},
+        "latency_map": {"file": _MAP, "unit": "ms", "kind": "rtt", "max_age": None},
         "monitor": {
             "period": f"{scene.period_s:.9g}s",
             "window": f"{metrics.window_s:.9g}s",

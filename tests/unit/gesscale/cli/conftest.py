@@ -43,7 +43,7 @@ class Site:
         operator = {"driver_node": "hub", "metrics_url": self.server.url_for(""), "max_replicas": 5}
         settings = {
             "workflow": {"operators": {"op": operator}},
-            "latency_map": {"file": "map.csv", "unit": "ms", "kind": "rtt"},
+            "latency_map": {"file": "map.csv", "unit": "ms", "kind": "rtt", "max_age": None},
             "knowledge": {"file": self.knowledge.name},
             "analyze": {"policy": "gesscale-2021"},
             **groups,
