@@ -6,7 +6,7 @@ found as the columns of a table are; those of an object inside an object have it
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gesscale.common.errors import Problem
 from latency_map.errors import LatencyMapError
@@ -67,6 +67,8 @@ def read_json(source: MapSource, options: ImportOptions) -> Readings:
     if options.delay_column is None and (found := json_looks_like(content)):
         raise LatencyMapError("map-form-foreign", source=source.name, looks_like=found)
     table = _only_table(source.name, content, options)
+    if table.key == options.delay_column:
+        options = replace(options, delay_column=None)
     reader = RowReader(source.name, table.labels, find_columns(source.name, table.labels, options))
     facts = _Facts(source.name, table, reader)
     names, name_of, notes, warnings = _nodes(source.name, table, reader)
@@ -130,7 +132,7 @@ def _rows(content: list[Json]) -> list[Object]:
     if len(lists) < len(content) or not all(len(each) == len(lists[0]) >= 3 for each in lists):
         return []
     head = [each for each in lists[0] if isinstance(each, str)]
-    if len(head) == len(lists[0]) and columns.has_columns(head):
+    if len(head) == len(lists[0]) and columns.has_columns(head) and any(map(is_delay_label, head)):
         return [dict(zip(head, each, strict=True)) for each in lists[1:]]
     return [_flat({"source": a, "target": b, "delay": rest[0]}) for a, b, *rest in lists if len(rest) == 1]
 
@@ -154,11 +156,11 @@ def _nested(content: Object) -> list[Object]:
     if len(inner) < len(content) or not keys & content.keys():
         return []
     rows: list[dict[str, Json]] = [
-        {"source": a, "target": b, "delay": cell} for a, row in inner.items() for b, cell in row.items()
+        {"source": a, "target": b} | ({} if cell is None else {"delay": cell})
+        for a, row in inner.items()
+        for b, cell in row.items()
     ]
-    if all(row["delay"] is None or isinstance(row["delay"], str | int | float | dict) for row in rows):
-        return [_flat(row) for row in rows]
-    return []
+    return [] if any(isinstance(row.get("delay"), list) for row in rows) else [_flat(row) for row in rows]
 
 
 class _Facts:

@@ -48,7 +48,8 @@ _LONGEST_LINE = 2000
 
 PING_BEGINS = re.compile(
     r"^(?-i:PING)6?[ (]\S{1,255}[ :)].*\d|^--- (?:\S+ .*ping.*|.*\bping \S+) ---"
-    r"|^[^=\n]{1,200}(?:=\d+ )?[^\W\d]{1,20}[=<]\d+ ?\w+ TTL=\d",
+    r"|^[^=\n]{1,200}(?:=\d+ )?[^\W\d]{1,20}[=<]\d+ ?\w+ TTL=\d"
+    r"|^[^=\n\[]{2,300} (?:\[[\da-f:.%]{3,60}\]|[\da-f:.%]{3,60}) [^=\d\n]{1,60} \d{1,5} [^=\d\n]{1,60}:[ \t\r]*$",
     re.MULTILINE | re.IGNORECASE,
 )
 FPING_BEGINS = re.compile(

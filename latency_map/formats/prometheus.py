@@ -116,6 +116,7 @@ def _ends(source: str, metric: str, labels: list[str], options: ImportOptions) -
         renamed = [f"exported_{label}" if f"exported_{label}" in labels else label for label in (start or "", end)]
         if renamed[1] in labels and (start is None or renamed[0] in labels):
             return renamed[0] if start else _server(labels, renamed[1]), renamed[1]
+    labels = [label for label in labels if f"exported_{label}" not in labels]  # renamed since it clashed
     try:
         columns = find_columns(source, [*labels, metric], replace(options, delay_column=metric))
     except LatencyMapError as error:

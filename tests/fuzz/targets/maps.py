@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from io import BytesIO
 from pathlib import Path
 
+from json_maps import LISTS, PROGRAMS
+
 from fuzz.target import TESTS, Form, Target, files
 from latency_map import (
     DEFAULT_OPTIONS,
@@ -43,8 +45,8 @@ def _read(options: ImportOptions) -> Callable[[bytes, Path], object]:
     def call(data: bytes, folder: Path) -> None:
         del folder
         try:
-            imported = read_survey(BytesIO(data), options=options)
-        except LatencyMapError:  # then a user would state unit and kind
+            imported = read_survey(BytesIO(data), kind=DelayKind.RTT, options=options)
+        except LatencyMapError:  # then a user would state the unit
             imported = read_survey(BytesIO(data), unit=DelayUnit.MS, kind=DelayKind.RTT, options=options)
         use_survey(imported.survey)
 
@@ -67,6 +69,13 @@ TARGETS = (
     _target("fping", "fping_*.txt", options=ImportOptions(probed_from="here")),
     _target("document", "document_v1.json", form=Form.JSON),
     _target("goldpinger", "goldpinger_check_all.json", form=Form.JSON),
+    *(
+        Target(name=f"map-json-{name}", form=Form.JSON, samples=samples, call=_read(ImportOptions(probed_from="here")))
+        for name, samples in (
+            ("programs", lambda: [text.encode() for text in PROGRAMS.values() if "\n" not in text]),
+            ("lists", lambda: [text.encode() for text in LISTS]),
+        )
+    ),
     _target("gml", "shadow.gml"),
     _target("graphml", "topology.graphml"),
     Target(
