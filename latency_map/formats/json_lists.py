@@ -155,11 +155,12 @@ def _nested(content: Object) -> list[Object]:
     keys = {key for value in inner.values() for key in value}
     if len(inner) < len(content) or not keys & content.keys():
         return []
-    rows: list[dict[str, Json]] = [
-        {"source": a, "target": b} | ({} if cell is None else {"delay": cell})
-        for a, row in inner.items()
-        for b, cell in row.items()
-    ]
+    rows: list[dict[str, Json]] = []
+    for a, row in inner.items():
+        for b, cell in row.items():
+            rows.append({"source": a, "target": b})
+            if cell is not None:
+                rows[-1]["delay"] = cell
     return [] if any(isinstance(row.get("delay"), list) for row in rows) else [_flat(row) for row in rows]
 
 
