@@ -1,19 +1,16 @@
 """Metric source that reads the batch records which `gesscale.spark` serves in the drivers."""
 
-import logging
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from threading import Lock
 
 from gesscale.common.http_client import UNRESTRICTED_CLIENT, HttpClient
-from gesscale.common.logs import log_problem
 from gesscale.model.observation import MissingReading, OperatorReading, WorkflowObservation
 from gesscale.monitor.fetch import check_url, metrics_page
 from gesscale.monitor.records import parse_document, to_batches
 from gesscale.monitor.source import WindowedReader
 from gesscale.monitor.window import WorkByNode
 
-_LOG = logging.getLogger(__name__)
 #: Largest response; 512 batches on 50 replicas need 3 MB.
 _MAX_BYTES = 4 << 20
 #: Parsing takes ten times the memory of a response, so one is parsed at a time.
@@ -68,5 +65,5 @@ class DriverMetrics(WindowedReader):
         ahead_s = driver_now_s - own_now_s
         if abs(ahead_s) <= _CLOCKS_AGREE_S:
             return 0.0
-        log_problem(_LOG, logging.WARNING, "driver-clock-off", operator=operator, ahead_s=ahead_s)
+        self.warnings.warn("driver-clock-off", operator=operator, ahead_s=ahead_s)
         return ahead_s

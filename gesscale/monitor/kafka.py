@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from gesscale.common.counted_warnings import CountedWarnings
 from gesscale.common.http_client import FetchError, Resolve, resolve_host, resolve_in_time
-from gesscale.common.logs import log_problem
 from gesscale.common.threads import in_thread
 from gesscale.errors import InputError, MetricsUnavailableError
 from gesscale.extras import how_to_install
@@ -110,6 +110,7 @@ class KafkaInput:
     window_s: float
     monotonic_s: Callable[[], float] = field(default=time.monotonic, repr=False)
     _ends: dict[str, list[OfferedPoint]] = field(default_factory=dict, repr=False)
+    _warnings: CountedWarnings = field(default_factory=lambda: CountedWarnings(_LOG), repr=False, compare=False)
 
     def observe(self, now_s: float) -> WorkflowObservation:
         """Read every operator and the ends of its topic."""
@@ -129,7 +130,7 @@ class KafkaInput:
         try:
             rows = self.topics[operator].end_offset_rows(self.timeout_s)
         except MetricsUnavailableError as error:
-            log_problem(_LOG, logging.WARNING, "kafka-rate-missing", operator=operator, cause=str(error))
+            self._warnings.warn("kafka-rate-missing", operator=operator, cause=str(error))
             return None
         return OfferedPoint(ahead_s + self.monotonic_s(), float(rows))
 
@@ -141,9 +142,7 @@ class KafkaInput:
         joined = join_end_offsets(reading, ends, self.window_s)
         if joined is None:
             topic, read = self.topics[name].topic, reading.batches[-1].end_offset_rows_total
-            log_problem(
-                _LOG, logging.WARNING, "kafka-topic-differs", operator=name, topic=topic, rows=end.rows, read_rows=read
-            )
+            self._warnings.warn("kafka-topic-differs", operator=name, topic=topic, rows=end.rows, read_rows=read)
             return reading
         return joined
 

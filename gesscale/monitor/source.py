@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any
 
+from gesscale.common.counted_warnings import CountedWarnings
 from gesscale.common.errors import Problem
 from gesscale.common.logs import log_problem
 from gesscale.common.threads import in_thread
@@ -38,6 +39,8 @@ class WindowedReader:
     #: Timeout of the requests for all operators, seconds.
     timeout_s: float
     monotonic_s: Callable[[], float] = field(default=time.monotonic, repr=False)
+    #: Logs what is wrong with records; a step repeats it.
+    warnings: CountedWarnings = field(default_factory=lambda: CountedWarnings(_LOG), repr=False, compare=False)
 
     def read(
         self,
@@ -65,7 +68,7 @@ class WindowedReader:
         found = (*problems, *screened.problems)
         if screened.batches and found:
             latest = found[-1]
-            log_problem(_LOG, logging.WARNING, latest.code, operator=operator, problems=len(found), **latest.fields)
+            self.warnings.warn(latest.code, operator=operator, problems=len(found), **latest.fields)
         return summarise(
             operator,
             screened._replace(problems=found),

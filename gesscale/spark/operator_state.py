@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from gesscale.batch_record import BatchRecord, HostWork
-from gesscale.common.errors import Problem
-from gesscale.common.logs import log_problem
+from gesscale.common.counted_warnings import CountedWarnings
 from gesscale.spark.executors import BatchWork, ExecutorWatch, JobWatch, work_by_host
 from gesscale.spark.records import ExecutorSnapshot, QueryHistory, QuerySettings, document, ran_batch, trigger_time_s
 from gesscale.spark.sources import OffsetRows, Sources
@@ -39,7 +38,7 @@ class OperatorState:
         self._jobs = jobs
         self._histories: dict[str, QueryHistory] = {}
         self._lock = threading.Lock()
-        self._logged: set[str] = set()
+        self.warnings = CountedWarnings(_LOG)
         self._batch_end_listeners: list[Callable[[], None]] = []
 
     def on_batch_end(self, listener: Callable[[], None]) -> None:
@@ -169,9 +168,5 @@ class OperatorState:
             self.warn("state-partitions-few", partitions=partitions, max_replicas=max_replicas)
 
     def warn(self, code: str, **fields: Any) -> None:
-        """Log a warning once."""
-        problem = Problem(code, {"operator": self.settings.operator, **fields})
-        text = problem.log_line()
-        if text not in self._logged and len(self._logged) < 100:
-            self._logged.add(text)
-            log_problem(_LOG, logging.WARNING, code, **problem.fields)
+        """Count a warning, and log it now and then."""
+        self.warnings.warn(code, operator=self.settings.operator, **fields)

@@ -7,12 +7,13 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
+from gesscale.common.counted_warnings import CountedWarnings
 from gesscale.common.errors import GesscaleError, InputError, Problem
 from gesscale.common.logs import log_problem
 from gesscale.spark.executors import ExecutorWatch
@@ -52,10 +53,10 @@ class OrderReader:
     #: Number of invalid and outdated orders.
     ignored: int = 0
     _uid: str | None = None
-    _reported: set[str] = field(default_factory=set)
+    _ignored_last: Problem | None = None
 
     def read(self, resource: Mapping[str, Any]) -> Problem | None:
-        """Take the order of a StreamAutoscaler if it is newer; return why it was ignored, once."""
+        """Take the order of a StreamAutoscaler if it is newer; return why it was ignored."""
         uid = text_of(group_of(resource, "metadata"), "uid")
         if uid != self._uid:
             self._uid, self.order = uid, None
@@ -65,19 +66,16 @@ class OrderReader:
         try:
             order = read_order(value)
         except InputError as error:
-            return self._ignore(Problem("order-ignored", {"cause": str(error)}))
+            identity = text_of(value, "id") if isinstance(value, Mapping) else ""
+            return self._ignore(Problem("order-ignored", {"order": identity, "cause": str(error)}))
         if self.order is not None and order.rank < self.order.rank:
             return self._ignore(Problem("order-outdated", {"order": order.id, "current": self.order.id}))
         self.order = order
         return None
 
     def _ignore(self, problem: Problem) -> Problem | None:
-        text = str(problem)
-        if text in self._reported:
-            return None
-        self.ignored += 1
-        if len(self._reported) < 100:
-            self._reported.add(text)
+        if problem != self._ignored_last:  # each event repeats the order
+            self.ignored, self._ignored_last = self.ignored + 1, problem
         return problem
 
 
@@ -95,6 +93,7 @@ class OrderWatch:
         self.problem: Problem | None = None
         """Reason why orders cannot be read now; None if they can."""
         self._logged = ""
+        self._warn = CountedWarnings(_LOG).warn
         self._wait_s = _MIN_WAIT_S
         self._thread = threading.Thread(target=self._run, name="gesscale-orders", daemon=True)
 
@@ -142,7 +141,7 @@ class OrderWatch:
     def _take(self, resource: Mapping[str, Any]) -> None:
         before = self.reader.order
         if problem := self.reader.read(resource):
-            log_problem(_LOG, logging.WARNING, problem.code, autoscaler=self._autoscaler, **problem.fields)
+            self._warn(problem.code, autoscaler=self._autoscaler, **problem.fields)
         if self.reader.order is not None and self.reader.order != before:
             self._on_order()
 

@@ -5,8 +5,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gesscale.common.errors import Problem
-from gesscale.common.logs import log_problem
+from gesscale.common.counted_warnings import CountedWarnings
 from gesscale.spark.executors import ExecutorWatch
 from gesscale.spark.pod_template import PodPlacement
 from gesscale.spark.query_restart import RestartableQuery
@@ -60,7 +59,7 @@ class Reconciler:
         self._pods_listed_s = float("-inf")
         self._at_batch_boundary = False
         self._wake, self._stopping = threading.Event(), threading.Event()
-        self._logged: set[str] = set()
+        self._warn = CountedWarnings(_LOG).warn
         self.failures = 0
 
     def start(self) -> None:
@@ -216,10 +215,3 @@ class Reconciler:
     def _fail(self, code: str, error: Exception, **fields: Any) -> None:
         self.failures += 1
         self._warn(code, **fields, cause=f"{type(error).__name__}: {str(error)[:300]}")
-
-    def _warn(self, code: str, **fields: Any) -> None:
-        """Log a warning once."""
-        text = str(Problem(code, fields))
-        if text not in self._logged and len(self._logged) < 100:
-            self._logged.add(text)
-            log_problem(_LOG, logging.WARNING, code, **fields)
