@@ -83,7 +83,7 @@ def _driver() -> Iterator[Metric]:
     history.batches.append(record)
     executors = ExecutorSnapshot(at_s=1.0, hosts=hosts)
     settings = QuerySettings(app="app", operator="op")
-    page = exposition(operator_metrics(settings, [history], executors, 0))
+    page = exposition(operator_metrics(settings, [history], executors, 0, {"batch-cap-missing": 1}))
     return text_string_to_metric_families(page.decode())
 
 

@@ -7,9 +7,9 @@ from threading import Lock
 from gesscale.common.http_client import UNRESTRICTED_CLIENT, HttpClient
 from gesscale.model.observation import MissingReading, OperatorReading, WorkflowObservation
 from gesscale.monitor.fetch import check_url, metrics_page
-from gesscale.monitor.records import parse_document, to_batches
+from gesscale.monitor.records import parse_document, query_problem, to_batches
 from gesscale.monitor.source import WindowedReader
-from gesscale.monitor.window import WorkByNode
+from gesscale.monitor.window import WorkByNode, missing_reading
 
 #: Largest response; 512 batches on 50 replicas need 3 MB.
 _MAX_BYTES = 4 << 20
@@ -48,6 +48,8 @@ class DriverMetrics(WindowedReader):
         timeout_s = 0.9 * self.timeout_s  # fails with its own reason before the common deadline
         with metrics_page(url, timeout_s=timeout_s, max_bytes=_MAX_BYTES, client=self.client) as body, _PARSING:
             document = parse_document(body, operator)
+            if (problem := query_problem(document)) is not None:
+                return missing_reading(operator, problem.code, **problem.fields)
             ahead_s = self._ahead_s(operator, document.now_s, now_s + self.monotonic_s() - began_s)
             parsed = to_batches(document.batches, self.hosts, ahead_s=ahead_s)
         progress_at_s = document.last_progress_at_s

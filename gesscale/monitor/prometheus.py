@@ -1,6 +1,6 @@
 """Metric source that queries the Prometheus server which scrapes the drivers, and rebuilds batch records."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import groupby
 from math import isfinite
@@ -67,6 +67,12 @@ class PrometheusMetrics(WindowedReader):
                 operator=operator,
                 history_s=self.history_s,
             )
+        running = sorted({scrape.query for scrape in _newest(scrapes) if scrape.query})
+        if len(running) > 1:
+            return missing_reading(operator, "queries-several", queries=running)
+        if not running and (ended := [scrape.query for scrape in scrapes if scrape.query]):
+            return missing_reading(operator, "query-ended", query=ended[-1])
+        scrapes = [scrape for scrape in scrapes if not running or scrape.query in running]
         parsed = to_batches(_records(scrapes), self.hosts)
         problems = parsed.problems
         if not parsed.batches and not problems:
@@ -99,9 +105,11 @@ class PrometheusMetrics(WindowedReader):
 
 @dataclass(slots=True)
 class _Scrape:
-    """The gauges of one query in one scrape."""
+    """The gauges of one query in one scrape; those of the driver itself have no query."""
 
     at_s: float
+    instance: str
+    query: str
     figures: dict[str, float] = field(default_factory=dict)
     hosts: set[str] = field(default_factory=set)
     by_host: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -115,7 +123,7 @@ def _join(series: Iterable[PrometheusSeries]) -> list[_Scrape]:
         gauge = labels.get("__name__", "").removeprefix(PREFIX)
         query = tuple(labels.get(label, "") for label in ("instance", "app", "query"))
         for at_s, value in one.values:
-            scrape = scrapes.setdefault((query, at_s), _Scrape(at_s))
+            scrape = scrapes.setdefault((query, at_s), _Scrape(at_s, query[0], query[2]))
             if gauge == _REPLICA:
                 scrape.hosts.add(labels.get("host", ""))
             elif gauge in _FIELD_OF_REPLICA_GAUGE:
@@ -124,6 +132,12 @@ def _join(series: Iterable[PrometheusSeries]) -> list[_Scrape]:
             elif isfinite(value) or gauge != _PROGRESS:
                 scrape.figures[gauge] = value
     return [scrapes[key] for key in sorted(scrapes)]
+
+
+def _newest(scrapes: Sequence[_Scrape]) -> list[_Scrape]:
+    """Return the scrapes of all queries at the newest instant of the newest driver; ended queries are not there."""
+    newest = max(scrapes, key=lambda scrape: scrape.at_s)
+    return [each for each in scrapes if (each.at_s, each.instance) == (newest.at_s, newest.instance)]
 
 
 def _records(scrapes: Iterable[_Scrape]) -> Iterator[dict[str, object]]:

@@ -131,11 +131,24 @@ def recorded_batch(document: object) -> tuple[str | None, Batch]:
     return operator, Batch(**figures, nodes=tuple(sorted(set(nodes))))
 
 
+class ServedQuery(_Document):
+    """A query of an application."""
+
+    query: str
+    active: bool
+
+
 class BatchesDocument(_Document):
     """Response of a driver's ``/batches``; its records are validated separately."""
 
     api_version: Literal["gesscale.dev/v1"] = Field(alias="apiVersion")
     operator: str
+    #: Name of the query that the batches are of; None before the first one, or if it cannot be told.
+    query: str | None = None
+    #: Whether it runs.
+    active: bool = True
+    #: All queries of the application.
+    queries: tuple[ServedQuery, ...] = ()
     now_s: FiniteFloat
     last_progress_at_s: Annotated[float | None, BeforeValidator(_none_if_nan)] = None
     batches: Annotated[tuple[JsonValue, ...], Field(max_length=_MAX_BATCHES)]
@@ -170,6 +183,18 @@ def parse_document(body: bytes, operator: str) -> BatchesDocument:
     if document.operator != operator:
         raise MetricsUnavailableError("batches-operator-differs", operator=operator)
     return document
+
+
+def query_problem(document: BatchesDocument) -> Problem | None:
+    """Return why the batches of a page must not be judged: its query does not run, or is one of several."""
+    running = [each.query for each in document.queries if each.active]
+    if running.count(document.query) > 1 if document.query else len(running) > 1:
+        return Problem("queries-several", {"queries": sorted(running)})
+    if document.query is None or document.active:
+        return None
+    if document.batches or any(each.query == document.query for each in document.queries):
+        return Problem("query-ended", {"query": document.query})
+    return Problem("query-not-started", {"query": document.query, "queries": sorted(running)})
 
 
 class ParsedBatches(NamedTuple):

@@ -13,6 +13,7 @@ from gesscale.common.errors import InputError, InvalidValueError
 from gesscale.common.http_server import Page, PageServer, json_body
 from gesscale.common.logs import log_problem
 from gesscale.common.metrics_text import CONTENT_TYPE, exposition
+from gesscale.spark.active_queries import active_queries, add_listener
 from gesscale.spark.executors import ExecutorWatch, JobWatch
 from gesscale.spark.metrics import operator_metrics
 from gesscale.spark.operator_state import OperatorState
@@ -22,7 +23,6 @@ from gesscale.spark.reconcile_actions import LiveExecutor
 from gesscale.spark.records import ATTACH, QuerySettings
 from gesscale.spark.scheduler import SparkJobs, live_executors
 from gesscale.spark.sources import OffsetRows
-from gesscale.spark.triggers import trigger_of
 
 _LOG = logging.getLogger("gesscale.spark")
 _LOOPBACK = "127.0.0.1"
@@ -73,13 +73,14 @@ class Attachment:
             self._endpoint.close()
         if self._listener is not None:
             with contextlib.suppress(Exception):  # a stopped session has no listeners
-                self._spark.streams.removeListener(self._listener)
+                self._listener.remove()
 
 
 def attach(
     spark: Any,
     *,
     operator: str,
+    query: str | None = None,
     port: int = 9108,
     host: str | None = None,
     cap_rows: int | None = None,
@@ -91,10 +92,11 @@ def attach(
     namespace: str | None = None,
     restart: StartQuery | None = None,
 ) -> Attachment:
-    """Monitor a session's streaming queries, and follow the orders of a StreamAutoscaler; call it before they start.
+    """Monitor an application's streaming query, and follow the orders of a StreamAutoscaler.
 
-    No later failure affects a query. If a port is in use, or Spark or the API server does not respond, a warning is
-    logged; then metrics are off or incomplete, or executors are not changed.
+    Call it before the query starts, or later. An application of several queries calls it once for each that is judged,
+    with the query's name and another port. No later failure affects a query. If a port is in use, or Spark or the API
+    server does not respond, a warning is logged; then metrics are off or incomplete, or executors are not changed.
 
     Parameters
     ----------
@@ -102,6 +104,9 @@ def attach(
         The session.
     operator
         Name of the operator in the workflow.
+    query
+        Name of its query (``queryName``), in any session of the application. Without one, the operator is judged only
+        while a single query is active.
     port
         Port of ``/metrics``, ``/batches`` and ``/replicas``; 0 for a free port.
     host
@@ -137,6 +142,7 @@ def attach(
     settings = QuerySettings(
         app=_or_else(lambda: str(spark.sparkContext.appName), "unknown"),
         operator=operator,
+        query=query,
         cap_rows=cap_rows,
         cap_rows_per_replica=cap_rows_per_replica,
         trigger_s=trigger_s,
@@ -172,8 +178,9 @@ def _listen(spark: Any, state: OperatorState) -> Any:
     try:
         from gesscale.spark.listener import ProgressListener
 
-        listener = ProgressListener(state, partial(trigger_of, spark))
-        spark.streams.addListener(listener)
+        listener = ProgressListener(state, partial(active_queries, spark))
+        listener.remove = add_listener(spark, listener)
+        listener.find_active()
     except Exception as error:  # noqa: BLE001 - the query must run, monitored or not
         state.count_failure("listener-not-added", error)
         return None
@@ -197,7 +204,8 @@ def _pages(
 ) -> Mapping[str, Page]:
     def metrics(_parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
         executors = state.executors()
-        families = operator_metrics(state.settings, state.histories(), executors, state.errors)
+        queries, warnings = state.own_queries(), state.warnings.by_code()
+        families = operator_metrics(state.settings, queries, executors, state.errors, warnings)
         return CONTENT_TYPE, exposition(families)
 
     def batches(parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
@@ -206,7 +214,7 @@ def _pages(
             after = int(text)
         except ValueError:
             raise InvalidValueError("batch-number-invalid", place="after", got=text) from None
-        return json_body(state.document(after=after))
+        return json_body(state.document(after=after, query=parameters.get("query", [None])[-1]))
 
     def replicas(_parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
         executors = state.executors()

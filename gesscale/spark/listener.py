@@ -9,41 +9,44 @@ whole SparkContext without raising in Python. And PySpark's conversion of a prog
 import json
 import queue
 import threading
-from collections.abc import Callable
-from functools import cached_property
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from pyspark.sql.streaming.listener import StreamingQueryListener
-
+from gesscale.spark.active_queries import ActiveQuery
 from gesscale.spark.operator_state import OperatorState
-from gesscale.spark.triggers import UNKNOWN_TRIGGER, QueryTrigger
+from gesscale.spark.triggers import UNKNOWN_TRIGGER
 
 _MAX_EVENTS = 1024
 
 
-class ProgressListener(StreamingQueryListener):  # type: ignore[misc] # pyspark is not followed by mypy
-    """Records the progress of every query of a session."""
+class ProgressListener:
+    """Records the progress of every query of an application; Spark calls it through py4j.
 
-    def __init__(self, state: OperatorState, trigger_of: Callable[[str], QueryTrigger]) -> None:
+    Attributes
+    ----------
+    remove
+        Removes it from Spark's listener bus.
+    """
+
+    class Java:  # noqa: D106 - read by py4j
+        implements = ("org.apache.spark.sql.streaming.PythonStreamingQueryListener",)
+
+    def __init__(self, state: OperatorState, active_queries: Callable[[], Sequence[ActiveQuery]]) -> None:
         self._state = state
-        self._trigger_of = trigger_of
+        self._active_queries = active_queries
+        self.remove: Callable[[], None] = lambda: None
         self._events: queue.Queue[Callable[[], None]] = queue.Queue(_MAX_EVENTS)
         threading.Thread(target=self._run, name="gesscale-listener", daemon=True).start()
 
-    @cached_property
-    def _jlistener(self) -> Any:
-        """The Java object that PySpark registers; replaces the default one, which converts every event."""
-        from pyspark import SparkContext
-
-        streaming = SparkContext._jvm.org.apache.spark.sql.streaming
-        return streaming.PythonStreamingQueryListenerWrapper(_JavaSide(self))
+    def find_active(self) -> None:
+        """Start the histories of the queries that began before."""
+        self._enqueue(lambda: self._begin(None))
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802 - Spark's name and its Java event
         """Start the history of a query."""
 
         def note() -> None:
-            identity = event.id().toString()
-            self._state.begin(_run_id(event), event.name() or identity, self._trigger(identity))
+            self._begin(_run_id(event), event.name() or event.id().toString())
 
         self._enqueue(note)
 
@@ -52,7 +55,10 @@ class ProgressListener(StreamingQueryListener):  # type: ignore[misc] # pyspark 
 
         def note() -> None:
             report = json.loads(event.progress().json())
-            self._state.progress(report["runId"], report.get("name") or report["id"], report)
+            run_id, query = report["runId"], report.get("name") or report["id"]
+            if not self._state.knows(run_id):
+                self._begin(run_id, query)
+            self._state.progress(run_id, query, report)
 
         self._enqueue(note)
 
@@ -64,12 +70,18 @@ class ProgressListener(StreamingQueryListener):  # type: ignore[misc] # pyspark 
         """End the history of a query."""
         self._enqueue(lambda: self._state.end(_run_id(event)))
 
-    def _trigger(self, query_id: str) -> QueryTrigger:
+    def _begin(self, run_id: str | None, query: str = "") -> None:
+        """Start the history of a run, and of all other active ones that are not known yet."""
         try:
-            return self._trigger_of(query_id)
+            active = {each.run_id: each for each in self._active_queries()}
         except Exception as error:  # noqa: BLE001 - the listener must never fail a query
             self._state.count_failure("query-trigger-unreadable", error)
-            return UNKNOWN_TRIGGER
+            active = {}
+        if run_id is not None:
+            active.setdefault(run_id, ActiveQuery(run_id, query, UNKNOWN_TRIGGER))
+        for each in active.values():
+            if not self._state.knows(each.run_id):
+                self._state.begin(*each)
 
     def _enqueue(self, note: Callable[[], None]) -> None:
         try:
@@ -84,19 +96,6 @@ class ProgressListener(StreamingQueryListener):  # type: ignore[misc] # pyspark 
                 note()
             except Exception as error:  # noqa: BLE001 - the listener must never fail a query
                 self._state.count_failure("listener-event-invalid", error)
-
-
-class _JavaSide:
-    """The object that Spark calls, through py4j, as its listener interface."""
-
-    def __init__(self, listener: ProgressListener) -> None:
-        self.onQueryStarted = listener.onQueryStarted
-        self.onQueryProgress = listener.onQueryProgress
-        self.onQueryIdle = listener.onQueryIdle
-        self.onQueryTerminated = listener.onQueryTerminated
-
-    class Java:
-        implements = ("org.apache.spark.sql.streaming.PythonStreamingQueryListener",)
 
 
 def _run_id(event: Any) -> str:

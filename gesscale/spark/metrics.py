@@ -10,12 +10,18 @@ _HOSTS = figures_of(BatchRecord)["hosts"]
 
 
 def operator_metrics(
-    settings: QuerySettings, histories: Iterable[QueryHistory], executors: ExecutorSnapshot | None, errors: int
+    settings: QuerySettings,
+    histories: Iterable[QueryHistory],
+    executors: ExecutorSnapshot | None,
+    errors: int,
+    warnings: Mapping[str, int],
 ) -> Iterator[MetricFamily]:
     """Yield the metrics of one operator.
 
     Parameters
     ----------
+    histories
+        Its query, or all queries of an application that names none.
     executors
         The live executors; None if unknown.
     """
@@ -51,6 +57,8 @@ def operator_metrics(
     at_last_batch = {query: _ones(last[query].hosts if query in last else ()) for query in progress}
     yield by_host(_HOSTS.gauge, _HOSTS.text, at_last_batch)
     yield MetricFamily(f"{PREFIX}listener_errors_total", "Failed callbacks.", [LabelledValue(own, errors)])
+    counts = [LabelledValue({**own, "code": code}, count) for code, count in warnings.items()]
+    yield MetricFamily(f"{PREFIX}warnings_total", "Warnings, also those that were not logged again.", counts)
 
 
 def _ones(hosts: Sequence[str]) -> dict[str, float]:

@@ -14,11 +14,11 @@ from gesscale.spark.sources import OffsetRows, Sources
 from gesscale.spark.triggers import UNKNOWN_TRIGGER, QueryTrigger
 
 _LOG = logging.getLogger("gesscale.spark")
-_QUERIES = 8
+_ENDED_QUERIES = 8
 
 
 class OperatorState:
-    """The queries of one operator, newest last, at most eight.
+    """The queries of an application, newest last: all active ones, and the eight that ended last.
 
     Parameters
     ----------
@@ -50,13 +50,25 @@ class OperatorState:
         with self._lock:
             return list(self._histories.values())
 
+    def own_queries(self) -> list[QueryHistory]:
+        """Return the known queries that may be the operator's: those of the name, or all without a name."""
+        return [each for each in self.histories() if self.settings.query in {None, each.query}]
+
+    def knows(self, run_id: str) -> bool:
+        """Return whether a run of a query has begun."""
+        return self._find(run_id) is not None
+
     def begin(self, run_id: str, query: str, trigger: QueryTrigger = UNKNOWN_TRIGGER) -> None:
         """Note that a query has started, and log warnings about its trigger."""
         history = self._history(run_id, query)
         history.last_progress_at_s = self._clock_s()
         history.trigger = trigger
-        for warning in trigger.warnings(self.settings.trigger_s):
-            self.warn(warning.code, query=query, **warning.fields)
+        if self.settings.query in {None, query}:
+            for warning in trigger.warnings(self.settings.trigger_s):
+                self.warn(warning.code, query=query, **warning.fields)
+            active = sorted(each.query for each in self.own_queries() if each.active)
+            if len(active) > 1:
+                self.warn("queries-several", queries=active)
 
     def progress(self, run_id: str, query: str, report: Mapping[str, Any]) -> None:
         """Note a progress report."""
@@ -74,7 +86,7 @@ class OperatorState:
             by_host=self._by_host(work, report, planned_with, now),
             tasks=(work.tasks or None) if work else None,
         )
-        if batch is not None:
+        if batch is not None and self.settings.query in {None, query}:
             self._log_warnings(history, batch)
             for notify in self._batch_end_listeners:
                 notify()
@@ -129,12 +141,17 @@ class OperatorState:
         self.errors += 1
         self.warn(code, **fields, cause=f"{type(error).__name__}: {str(error)[:200]}")
 
-    def document(self, *, after: int) -> dict[str, Any]:
-        """Return the response of ``/batches`` for the newest active query, else for the newest one."""
-        histories = self.histories()
-        active = [history for history in histories if history.active]
-        chosen = (active or histories)[-1] if histories else None
-        return document(chosen, self.settings, now_s=self._clock_s(), after=after, errors=self.errors)
+    def document(self, *, after: int, query: str | None = None) -> dict[str, Any]:
+        """Return the response of ``/batches``, by default for the operator's query."""
+        return document(
+            self.histories(),
+            self.settings,
+            now_s=self._clock_s(),
+            after=after,
+            query=query,
+            errors=self.errors,
+            warnings=self.warnings.by_code(),
+        )
 
     def _guarded(self, offset_rows: OffsetRows) -> OffsetRows:
         def guarded(offset: str) -> float | None:
@@ -154,8 +171,9 @@ class OperatorState:
         with self._lock:
             if run_id not in self._histories:
                 self._histories[run_id] = QueryHistory(query=query, sources=Sources(self.settings.offset_rows))
-                while len(self._histories) > _QUERIES:
-                    del self._histories[next(iter(self._histories))]
+                ended = [key for key, each in self._histories.items() if not each.active]
+                for key in ended[:-_ENDED_QUERIES]:
+                    del self._histories[key]
             return self._histories[run_id]
 
     def _log_warnings(self, history: QueryHistory, batch: BatchRecord) -> None:

@@ -2,7 +2,7 @@
 
 import math
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,7 @@ from gesscale.common import API_VERSION
 from gesscale.common.errors import InputError
 from gesscale.spark.reconcile_actions import LiveExecutor
 from gesscale.spark.sources import OffsetRows, Sources, end_offset_rows, partitions_of
-from gesscale.spark.triggers import UNKNOWN_TRIGGER, QueryTrigger
+from gesscale.spark.triggers import UNKNOWN_TRIGGER, QueryTrigger, interval_of_starts
 
 ATTACH = "gesscale.spark.attach"
 RING_BATCHES = 512
@@ -34,6 +34,8 @@ class QuerySettings:
     app: str
     #: Name of the operator in the workflow.
     operator: str
+    #: Name of its query; None if it is the only one of the application.
+    query: str | None = None
     #: The cap B on the rows of a batch; None if there is none.
     cap_rows: int | None = None
     #: The cap per replica; at most one of the two caps is given.
@@ -119,6 +121,9 @@ class QueryHistory:
         read_rows = int(progress["numInputRows"])
         position = self.sources.position(progress["sources"], read_rows)
         rows = read_rows - self.sources.repeated_rows
+        trigger_s = self.trigger.interval_s(settings.trigger_s)
+        if trigger_s is None and not self.trigger.kind:
+            trigger_s = interval_of_starts([(each.started_at_s, each.ended_at_s) for each in self.batches])
         self.processed_rows_total += rows
         record = BatchRecord(
             batch_id=int(progress["batchId"]),
@@ -126,7 +131,7 @@ class QueryHistory:
             ended_at_s=started_at_s + seconds,
             rows=rows,
             seconds=seconds,
-            trigger_s=self.trigger.interval_s(settings.trigger_s),
+            trigger_s=trigger_s,
             cap_rows=settings.cap_for(None if planned_with is None else len(planned_with.hosts)),
             offered_rows_total=None if position is None else position.offered,
             processed_rows_total=self.processed_rows_total,
@@ -169,27 +174,43 @@ def count_output(frame: Any) -> Any:
 
 
 def document(
-    history: QueryHistory | None, settings: QuerySettings, *, now_s: float, after: int = -1, errors: int = 0
+    histories: Sequence[QueryHistory],
+    settings: QuerySettings,
+    *,
+    now_s: float,
+    after: int = -1,
+    query: str | None = None,
+    errors: int = 0,
+    warnings: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
-    """Return the response of ``/batches``.
+    """Return the response of ``/batches``: one query, and the names of all.
 
     Parameters
     ----------
-    history
-        The query; None before the first one started.
+    histories
+        The queries of the application, newest last.
     now_s
         The driver's clock, seconds since the epoch.
+    query
+        Name of the query; by default that of the settings. Without a name it is the only active one, else the one that
+        ended last; of several active ones none is served.
     """
-    batches = list(history.batches) if history else []
+    name = query or settings.query
+    own = [each for each in histories if name in {None, each.query}]
+    active = [each for each in own if each.active]
+    served = (active or own)[-1] if own and len(active) <= 1 else None
+    batches = list(served.batches) if served else []
     return {
         "apiVersion": API_VERSION,
         "app": settings.app,
         "operator": settings.operator,
-        "query": history.query if history else None,
-        "active": bool(history and history.active),
+        "query": served.query if served else name,
+        "active": bool(active),
+        "queries": [{"query": each.query, "active": each.active} for each in histories],
         "now_s": now_s,
-        "last_progress_at_s": history.last_progress_at_s if history else None,
+        "last_progress_at_s": served.last_progress_at_s if served else None,
         "listener_errors": errors,
+        "warnings": dict(warnings or {}),
         "batches": [asdict(batch) for batch in batches if batch.batch_id > after],
     }
 

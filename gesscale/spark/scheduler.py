@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from gesscale.spark.active_queries import stream_executions
 from gesscale.spark.executors import SparkJob, TaskTotals
 from gesscale.spark.pod_template import NODE_ATTRIBUTE, ORDER_ATTRIBUTE
 from gesscale.spark.reconcile_actions import LiveExecutor
@@ -68,8 +69,8 @@ class Scheduler:
             backend.decommissionExecutor(executor, reason, False, False)
 
     def is_between_batches(self) -> bool:
-        """Return whether no query of the session is processing a batch."""
-        return not any(query.status["isTriggerActive"] for query in self._spark.streams.active)
+        """Return whether no query of the application is processing a batch."""
+        return not any(query.status().isTriggerActive() for query in stream_executions(self._spark))
 
 
 def live_executors(spark: Any) -> list[LiveExecutor]:

@@ -1,8 +1,10 @@
 """Triggers of queries: their interval, and warnings about those that cannot be scaled."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
+from math import gcd
 
 from gesscale.common.errors import Problem
 
@@ -63,9 +65,27 @@ def parse_trigger(text: str) -> QueryTrigger:
     return QueryTrigger(found[1], int(found[2] or 0)) if found else UNKNOWN_TRIGGER
 
 
-def trigger_of(spark: Any, query_id: str) -> QueryTrigger:
-    """Return the trigger of an active query of a session; `UNKNOWN_TRIGGER` for a query of another session."""
-    found = spark._jsparkSession.streams().get(query_id)
-    if found is None:
-        return UNKNOWN_TRIGGER
-    return parse_trigger(str(found.streamingQuery().trigger().toString()))
+_TENTHS = 10
+_LEAST_STARTS, _LEAST_TENTHS = 8, 5
+
+
+def interval_of_starts(periods: Sequence[tuple[float, float]]) -> float | None:
+    """Return the trigger interval by which batches start; None if they do not show one.
+
+    Spark starts a batch at a multiple of the interval, unless the one before it took longer.
+
+    Parameters
+    ----------
+    periods
+        Start and end of consecutive batches, seconds since the epoch.
+
+    Examples
+    --------
+    >>> interval_of_starts([(start, start + 1.2) for start in range(100, 130, 2)])
+    2.0
+    >>> interval_of_starts([(1.37 * number, 1.37 * number + 1) for number in range(20)]) is None
+    True
+    """
+    rested = [now[0] for before, now in pairwise(periods) if now[0] - before[1] > 1 / _TENTHS]
+    tenths = gcd(*(round(start_s * _TENTHS) for start_s in rested))
+    return tenths / _TENTHS if len(rested) >= _LEAST_STARTS and tenths >= _LEAST_TENTHS else None

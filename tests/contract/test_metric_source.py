@@ -56,12 +56,18 @@ def steady(*, last_end_s: float = NOW_S, **changes: object) -> list[Batch]:
 
 
 def driver_response(
-    operator: str, batches: Sequence[Batch], *, now_s: float = NOW_S, progress_s: float | None = None
+    operator: str,
+    batches: Sequence[Batch],
+    *,
+    now_s: float = NOW_S,
+    progress_s: float | None = None,
+    active: Sequence[str] = ("q",),
 ) -> str:
-    history = QueryHistory(query="q", last_progress_at_s=progress_s)
+    history = QueryHistory(query="q", last_progress_at_s=progress_s, active="q" in active)
+    others = [QueryHistory(query=each) for each in active if each != "q"]
     history.batches.extend(served_record(batch) for batch in batches)
     settings = QuerySettings(app="a", operator=operator)
-    return json.dumps(document(history, settings, now_s=now_s))
+    return json.dumps(document([history, *others], settings, now_s=now_s))
 
 
 def served_record(batch: Batch) -> BatchRecord:
@@ -81,7 +87,9 @@ def work_of_each(batch: Batch) -> HostWork:
     return HostWork(rows=batch.rows / len(batch.nodes), busy_s=0.5, state_partitions=3)
 
 
-def prometheus_response(operator: str, batches: Sequence[Batch], *, progress_s: float | None = None) -> str:
+def prometheus_response(
+    operator: str, batches: Sequence[Batch], *, progress_s: float | None = None, active: Sequence[str] = ("q",)
+) -> str:
     labels = {"operator": operator, "app": "a", "query": "q", "instance": "d:9108", "job": "gesscale"}
     # Two scrapes per batch, half a second and one and a half after its end: values are strings.
     times = [batch.ended_at_s + after for batch in batches for after in (0.5, 1.5)]
@@ -112,6 +120,15 @@ def prometheus_response(operator: str, batches: Sequence[Batch], *, progress_s: 
     if progress_s is not None:
         name = PREFIX + "last_progress_timestamp_seconds"
         gauges.append({"metric": {"__name__": name, **labels}, "values": [[NOW_S, str(progress_s)]]})
+    if active != ("q",):  # one more scrape, of a driver whose queries are others
+        own = {"__name__": PREFIX + "listener_errors_total", **labels}
+        del own["query"]
+        gauges.append({"metric": own, "values": [[NOW_S + 2, "0"]]})
+        name = PREFIX + "last_progress_timestamp_seconds"
+        gauges += [
+            {"metric": {"__name__": name, **labels, "query": each}, "values": [[NOW_S + 2, str(NOW_S)]]}
+            for each in active
+        ]
     return json.dumps({"status": "success", "data": {"resultType": "matrix", "result": gauges + hosts}})
 
 
@@ -225,6 +242,17 @@ def test_a_query_that_idles_reads_zero(served: Served) -> None:
     one = served.observe()["one"]
     assert isinstance(one, OperatorReading)
     assert (one.input_rows_per_s, one.throughput_rows_per_s) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(("active", "code"), [((), "query-ended"), (("light", "q"), "queries-several")])
+def test_an_ended_query_or_one_of_several_is_not_judged(served: Served, active: Sequence[str], code: str) -> None:
+    served.respond("one", served.response_of("one", steady(), active=active))
+    served.serve("two", steady())
+    seen = served.observe()
+    assert isinstance(one := seen["one"], MissingReading)
+    assert (one.code, one.stale) == (code, False)
+    assert one.fields == ({"query": "q"} if code == "query-ended" else {"queries": ["light", "q"]})
+    assert isinstance(seen["two"], OperatorReading)
 
 
 @pytest.fixture

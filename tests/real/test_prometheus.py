@@ -63,7 +63,7 @@ class Endpoint:
 
     def page(self, _parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
         with self.lock:
-            body = exposition(operator_metrics(self.settings, [self.history], self.executors, 0))
+            body = exposition(operator_metrics(self.settings, [self.history], self.executors, 0, {}))
             if self.newest is not None:
                 self.scraped.put(self.newest)
         return CONTENT_TYPE, body

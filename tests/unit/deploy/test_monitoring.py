@@ -128,7 +128,7 @@ def exported():
         names |= {family.name, *(sample.name for sample in family.samples)}
         if family.type == "counter":
             names.add(f"{family.name}_total")
-    names |= {family.name for family in operator_metrics(settings, [], None, 0)}
+    names |= {family.name for family in operator_metrics(settings, [], None, 0, {})}
     return names | {f"{PREFIX}rtt_seconds"}
 
 

@@ -1,3 +1,4 @@
+import json
 import math
 
 import pytest
@@ -5,6 +6,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from refusals import logged_codes
 
 from gesscale.common.metrics_text import exposition
+from gesscale.monitor.records import parse_document, query_problem
 from gesscale.spark.executors import ExecutorWatch
 from gesscale.spark.metrics import operator_metrics
 from gesscale.spark.operator_state import OperatorState
@@ -50,7 +52,8 @@ class Bench:
     def gauge(self, name, query="q1", **labels):
         labels = {"app": "taxi", "operator": "nearest", "query": query, **labels}
         state = self.state
-        page = exposition(operator_metrics(state.settings, state.histories(), state.executors(), state.errors))
+        counts = state.errors, state.warnings.by_code()
+        page = exposition(operator_metrics(state.settings, state.own_queries(), state.executors(), *counts))
         families = text_string_to_metric_families(page.decode())
         samples = [sample for family in families for sample in family.samples]
         wanted = (f"gesscale_operator_{name}", labels)
@@ -128,14 +131,90 @@ def test_a_locality_wait_with_state_is_reported(caplog, wait_s, has_state, logge
     assert logged_codes(caplog.text).count("state-locality-wait") == logged  # once, not for each batch
 
 
-def test_the_newest_active_query_is_served_and_old_ones_are_forgotten():
+def test_active_queries_are_kept_and_old_ended_ones_are_forgotten():
     bench = Bench()
-    for number in range(10):
+    for number in range(12):
         bench.batch(run=f"r{number}", query=f"q{number}")
-    assert bench.state.document(after=-1)["query"] == "q9"
-    bench.state.end("r9")
-    assert bench.state.document(after=-1)["query"] == "q8"
-    assert len(bench.state.histories()) == 8
+        if number > 1:
+            bench.state.end(f"r{number}")
+    bench.batch(run="r12", query="q12")
+    assert [each.query for each in bench.state.histories()] == ["q0", "q1", *(f"q{number}" for number in range(4, 13))]
+
+
+def judged(bench, operator="nearest", **request):
+    """Return the query of the page, and the code of the reason why the scaler must not judge it."""
+    page = bench.state.document(after=-1, **request)
+    problem = query_problem(parse_document(json.dumps(page).encode(), operator))
+    return page["query"], problem.code if problem else None
+
+
+def test_a_second_query_stops_the_judgement_until_it_has_ended(caplog):
+    bench = Bench()
+    assert judged(bench) == (None, None)
+    bench.state.begin("r1", "heavy")
+    bench.batch(run="r1", query="heavy")
+    assert judged(bench) == ("heavy", None)
+    bench.state.begin("r2", "light")
+    assert judged(bench) == (None, "queries-several")
+    assert bench.state.document(after=-1)["batches"] == []
+    assert "queries-several" in logged_codes(caplog.text)
+    assert judged(bench, query="heavy") == ("heavy", None)
+    assert judged(bench, query="light") == ("light", None)
+    bench.state.end("r2")
+    assert judged(bench) == ("heavy", None)
+    assert len(bench.state.document(after=-1)["batches"]) == 1
+
+
+def test_a_named_query_is_judged_among_others(caplog):
+    bench = Bench(query="heavy")
+    bench.batch(run="r2", query="light")
+    assert judged(bench) == ("heavy", "query-not-started")
+    bench.state.begin("r1", "heavy", parse_trigger("ProcessingTimeTrigger(2000)"))
+    bench.batch(run="r1", query="heavy")
+    bench.state.begin("r3", "third", parse_trigger("ProcessingTimeTrigger(0)"))
+    assert judged(bench) == ("heavy", None)
+    assert logged_codes(caplog.text) == []  # nothing about the triggers of others
+    assert (bench.gauge("batch_id", query="heavy"), bench.gauge("batch_id", query="light")) == (0, None)
+    assert bench.state.document(after=-1)["queries"] == [
+        {"query": "light", "active": True}, {"query": "heavy", "active": True}, {"query": "third", "active": True},
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [None, "q"])
+def test_an_ended_query_is_not_judged_and_a_restarted_one_is(name):
+    bench = Bench(query=name)
+    bench.batch(run="r1", query="q")
+    bench.state.end("r1")
+    assert judged(bench) == ("q", "query-ended")
+    bench.state.begin("r2", "q")
+    assert judged(bench) == ("q", None)
+    bench.state.end("r2")  # before its first batch
+    assert judged(bench) == ("q", "query-ended")
+
+
+def test_two_queries_of_one_name_in_two_sessions_are_not_judged():
+    bench = Bench(query="q")
+    bench.batch(run="r1", query="q")
+    bench.batch(run="r2", query="q")
+    assert judged(bench) == ("q", "queries-several")
+
+
+def test_warnings_are_counted_on_both_pages():
+    bench = Bench()
+    for _ in range(12):
+        bench.state.warn("batch-cap-missing")
+    assert bench.state.document(after=-1)["warnings"] == {"batch-cap-missing": 12}
+    page = exposition(operator_metrics(bench.state.settings, [], None, 0, bench.state.warnings.by_code())).decode()
+    assert 'gesscale_operator_warnings_total{app="taxi",operator="nearest",code="batch-cap-missing"} 12.0' in page
+
+
+def test_the_interval_of_an_unreadable_trigger_is_that_of_the_starts():
+    bench = Bench()
+    for number in range(20):
+        bench.batch(batch_id=number, timestamp=f"1970-01-01T00:01:{10 + 2 * number:02}.004Z")
+    # The first start follows no batch, the next eight show the interval: known from the tenth batch on.
+    intervals = [each["trigger_s"] for each in bench.state.document(after=-1)["batches"]]
+    assert intervals == [None] * 9 + [2.0] * 11
 
 
 def test_the_end_of_a_batch_is_notified():
