@@ -28,6 +28,7 @@ from gesscale.spark.session_setup import (
     BASE_FILE,
     CONTAINER_SETTING,
     FOLDER,
+    FOLLOWED,
     NAMESPACE,
     ORDER,
     TEMPLATE_FILE,
@@ -215,6 +216,11 @@ def follow_orders(
             return None
         server = connect()
         name = autoscaler or scheduler.setting(AUTOSCALER)
+        if (followed := scheduler.setting(FOLLOWED)) not in {"", name}:
+            fields = {"operator": operator, "autoscaler": name, "followed": followed}
+            log_problem(_LOG, logging.WARNING, "autoscalers-several", **fields)
+            return None
+        scheduler.change_setting(FOLLOWED, name)
         own_namespace = scheduler.setting("spark.kubernetes.namespace") or "default"
         resource_namespace = namespace or scheduler.setting(NAMESPACE) or own_namespace
         reader = OrderReader()

@@ -46,10 +46,14 @@ class Scheduler:
         """Return a live setting; empty if it is not set."""
         return str(self._context.conf().get(name, ""))
 
+    def change_setting(self, name: str, value: str) -> None:
+        """Change a live setting."""
+        self._context.conf().set(name, value)
+
     def use_template(self, path: Path, template: Mapping[str, Any]) -> None:
         """Set the pod template of new executors."""
         write_template(path, template)
-        self._context.conf().set(TEMPLATE_SETTING, str(path))
+        self.change_setting(TEMPLATE_SETTING, str(path))
 
     def request_total(self, executors: int) -> None:
         """Set the number of executors that Spark keeps; a lower number kills none."""

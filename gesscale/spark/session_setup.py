@@ -27,6 +27,8 @@ AUTOSCALER = "spark.gesscale.autoscaler"
 NAMESPACE = "spark.gesscale.namespace"
 FOLDER = "spark.gesscale.templates"
 ORDER = "spark.gesscale.order"
+#: The StreamAutoscaler whose orders the application follows.
+FOLLOWED = "spark.gesscale.followed"
 CONTAINER_SETTING = "spark.kubernetes.executor.podTemplateContainerName"
 BASE_FILE, TEMPLATE_FILE = "base.json", "executor.json"
 
