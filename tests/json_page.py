@@ -74,7 +74,7 @@ def _batches() -> dict[str, Any]:
     for form, of in ((record, BatchRecord), (record["$defs"]["HostWork"], HostWork)):
         for name, figure in figures_of(of).items():
             form["properties"][name]["description"] = figure.text
-    document["$defs"] = record.pop("$defs") | {"Batch": record}
+    document["$defs"] = document.pop("$defs", {}) | record.pop("$defs") | {"Batch": record}
     document["properties"]["batches"]["items"] = {"$ref": "#/$defs/Batch"}
     return document
 

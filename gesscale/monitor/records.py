@@ -194,7 +194,7 @@ def query_problem(document: BatchesDocument) -> Problem | None:
         return None
     if document.batches or any(each.query == document.query for each in document.queries):
         return Problem("query-ended", {"query": document.query})
-    return Problem("query-not-started", {"query": document.query, "queries": sorted(running)})
+    return Problem("query-not-found", {"query": document.query, "queries": sorted(running)})
 
 
 class ParsedBatches(NamedTuple):

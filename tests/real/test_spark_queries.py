@@ -78,7 +78,7 @@ def served():
     ("step", "page", "query", "code"),
     [
         ("begun before", "any", "early", None),
-        ("begun before", "late", "late", "query-not-started"),
+        ("begun before", "late", "late", "query-not-found"),
         ("two", "any", None, "queries-several"),
         ("two", "late", "late", None),
         ("two", "early", "early", None),

@@ -168,7 +168,7 @@ def test_a_second_query_stops_the_judgement_until_it_has_ended(caplog):
 def test_a_named_query_is_judged_among_others(caplog):
     bench = Bench(query="heavy")
     bench.batch(run="r2", query="light")
-    assert judged(bench) == ("heavy", "query-not-started")
+    assert judged(bench) == ("heavy", "query-not-found")
     bench.state.begin("r1", "heavy", parse_trigger("ProcessingTimeTrigger(2000)"))
     bench.batch(run="r1", query="heavy")
     bench.state.begin("r3", "third", parse_trigger("ProcessingTimeTrigger(0)"))
