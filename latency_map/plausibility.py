@@ -33,6 +33,9 @@ from latency_map.delays import MS_PER_UNIT, Delays
 from latency_map.kinds import DelayUnit, member
 from latency_map.survey import Mask, Survey
 
+#: Age from which a survey is old: a day, the period of the load on shared links.
+OLD_AFTER_S = 86400.0
+
 MEDIAN_ABOVE_MS = 2000.0
 MEDIAN_BELOW_MS = 0.005
 ROOM_MEDIAN_MS = 1.0
@@ -92,6 +95,15 @@ def self_delays(survey: Survey) -> Problem | None:
     return Problem("map-self-delays", {"count": count, "node": node, "rtt_ms": max_ms})
 
 
+def age_problem(survey: Survey, now_s: float) -> Problem:
+    """Return the code of the age of a survey: recent, old, from the future or unknown."""
+    if survey.measured_at_s is None:
+        return Problem("map-age-unknown")
+    age_s = now_s - survey.measured_at_s
+    code = "map-from-future" if age_s < 0 else "map-old" if age_s > OLD_AFTER_S else "map-recent"
+    return Problem(code, {"hours": age_s / 3600})
+
+
 def _unreached(survey: Survey) -> Problem | None:
     """Return the warning about nodes without a delay above 0 to any other node; None if it holds for none or all."""
     measured = survey.rtt_ms > 0
@@ -145,7 +157,8 @@ def _is_in_nines(delay: float) -> bool:
 def _as_lost(survey: Survey, lost: Mask) -> Problem | None:
     if not lost.any():
         return None
-    values_ms = np.unique(survey.rtt_ms[lost])[::-1].tolist()
+    figures_ms = np.unique(survey.rtt_ms[lost])[::-1].tolist()
+    values_ms = [int(each) if each.is_integer() else each for each in figures_ms]
     return Problem("map-delays-as-lost", {**_pairs(survey.names, lost), "rtts_ms": values_ms})
 
 

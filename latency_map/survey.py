@@ -21,6 +21,9 @@ from latency_map.names import check_names
 
 Mask: TypeAlias = NDArray[np.bool_]
 
+#: Latest time of a measurement, in the year 5138: milliseconds since the epoch are later.
+MAX_TIME_S = 1e11
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Survey:
@@ -52,11 +55,14 @@ class Survey:
         check_names(names)
         shape = (len(names), len(names))
         rtt_ms = read_only(as_delays(self.rtt_ms, names), np.float64)
-        estimated = read_only(self.estimated if self.estimated.size else np.zeros(shape, dtype=bool), np.bool_)
+        marks = np.asarray(self.estimated)
+        estimated = read_only(marks if marks.size else np.zeros(shape, dtype=bool), np.bool_)
         if estimated.shape != shape:
             raise LatencyMapError("map-shape-invalid", nodes=len(names), shape=" x ".join(map(str, estimated.shape)))
         if fault := find_out_of_range(rtt_ms, unit=DelayUnit.MS, kind=DelayKind.RTT):
             raise error_of(fault.problem, place=f"{names[fault.row]} to {names[fault.column]}")
+        if self.measured_at_s is not None and not _is_time(self.measured_at_s):
+            raise LatencyMapError("map-time-invalid", got=f"{self.measured_at_s!r:.80}")
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "rtt_ms", rtt_ms)
         object.__setattr__(self, "estimated", estimated)
@@ -94,6 +100,14 @@ class Survey:
 
     def __len__(self) -> int:
         return len(self.names)
+
+
+def _is_time(value: object) -> bool:
+    return (
+        isinstance(value, int | float | np.integer | np.floating)
+        and not isinstance(value, bool)
+        and bool(0 <= value < MAX_TIME_S)
+    )
 
 
 def survey_of_row(source: str, rtts_ms: Mapping[str, float | None], *, measured_at_s: float, origin: str) -> Survey:

@@ -12,7 +12,7 @@ import numpy as np
 from gesscale.common.errors import Problem
 from latency_map.delays import Delays, round_trips_ms
 from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
-from latency_map.plausibility import find_implausible, self_delays, zero_delays
+from latency_map.plausibility import age_problem, find_implausible, self_delays, zero_delays
 from latency_map.quality.findings import Finding, QualityReport, Severity
 from latency_map.quality.outliers import find_outliers
 from latency_map.quality.pairs import find_islands, first_pair, missing_pairs
@@ -22,9 +22,6 @@ from latency_map.survey import Survey
 #: Share of shorter detours that is normal on a wide area network: PlanetLab has 0.06, the noisy measurements of Seattle
 #: 0.19.
 USUAL_BROKEN_RATIO = 0.1
-
-#: Age from which a survey is old: a day, the period of the load on shared links.
-OLD_AFTER_S = 86400.0
 
 #: Median relative difference of two directions that is normal for two measurements.
 USUAL_DIFFERENCE_RATIO = 0.1
@@ -254,17 +251,7 @@ def _find_outliers(names: tuple[str, ...], combined_ms: Delays) -> Iterator[Find
 
 
 def _find_age(survey: Survey, now_s: float | None) -> Iterator[Finding]:
-    if now_s is None:
-        return
-    if survey.measured_at_s is None:
-        unknown = Problem("map-age-unknown")
-        yield Finding(problem=unknown, severity=Severity.INFO, count=1, out_of=1, counted="map")
-        return
-    age_s = now_s - survey.measured_at_s
-    severity, code = Severity.INFO, "map-recent"
-    if age_s < 0:
-        severity, code = Severity.WARNING, "map-from-future"
-    elif age_s > OLD_AFTER_S:
-        severity, code = Severity.WARNING, "map-old"
-    problem = Problem(code, {"hours": age_s / 3600})
-    yield Finding(problem=problem, severity=severity, count=1, out_of=1, counted="map")
+    if now_s is not None:
+        problem = age_problem(survey, now_s)
+        severity = Severity.WARNING if problem.code in ("map-old", "map-from-future") else Severity.INFO
+        yield Finding(problem=problem, severity=severity, count=1, out_of=1, counted="map")

@@ -1,6 +1,7 @@
 """Input and output of maps for commands."""
 
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from latency_map import (
 from latency_map.errors import error_of
 from latency_map.formats.document import survey_to_document
 from latency_map.limits import DEFAULT_LIMITS
+from latency_map.plausibility import age_problem
 
 
 def limits_from_options() -> MapLimits:
@@ -59,7 +61,10 @@ def load_survey(
 
 def load_map(file: Path, unit: DelayUnit | None, kind: DelayKind | None, asymmetry: Asymmetry | None) -> LatencyMap:
     """Read a map for decisions, and report on stderr how the file was interpreted."""
-    return map_of(load_survey(file, unit, kind), file, asymmetry)
+    imported = load_survey(file, unit, kind)
+    age = age_problem(imported.survey, time.time())
+    warn([age] if age.code in ("map-old", "map-from-future") else [])
+    return map_of(imported, file, asymmetry)
 
 
 def map_of(imported: Imported, file: Path, asymmetry: Asymmetry | None) -> LatencyMap:

@@ -38,3 +38,14 @@ def test_asymmetry_of_an_undated_table_is_refused(measured_at_s, asked):
 def test_an_invalid_survey_is_refused(change, code, fields):
     with refused(code, LatencyMapError, **fields):
         replace(LEANING, **change)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -1.0, 1_700_000_000_000, "2026-01-01", True, "now"])
+def test_a_time_that_is_none_in_seconds_is_refused(wrong):
+    with refused("map-time-invalid", LatencyMapError):
+        replace(LEANING, measured_at_s=wrong)
+
+
+def test_marks_of_estimates_may_be_a_list():
+    marked = replace(LEANING, estimated=[[False, True], [False, False]])
+    assert marked.estimated.tolist() == [[False, True], [False, False]]
