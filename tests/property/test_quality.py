@@ -68,7 +68,8 @@ def assert_same(a: Survey, b: Survey):
 @settings(deadline=None)
 @given(metric_surveys())
 def test_a_perfect_metric_map_has_no_finding_above_info(survey):
-    assert {each.severity for each in check(survey).findings} <= {Severity.INFO}
+    found = [each for each in check(survey).findings if each.code != "map-delays-equal"]  # as in a triangle
+    assert {each.severity for each in found} <= {Severity.INFO}
 
 
 @settings(deadline=None)
