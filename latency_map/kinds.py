@@ -59,9 +59,7 @@ class MapFormat(StrEnum):
 
     DOCUMENT = "document"
     MATRIX = "matrix"
-    BARE_MATRIX = "bare-matrix"
-    EDGES = "edges"
-    PINGS = "pings"
+    PAIRS = "pairs"
     GML = "gml"
     GRAPHML = "graphml"
     JSON = "json"

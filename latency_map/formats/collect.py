@@ -23,7 +23,7 @@ from latency_map.delays import (
 )
 from latency_map.errors import LatencyMapError, error_of
 from latency_map.formats.links import is_nearly_complete, shortest_paths
-from latency_map.formats.samples import Block, Readings, Sample
+from latency_map.formats.samples import Block, DelaySample, Readings
 from latency_map.formats.source import ImportOptions, MapSource, check_file_names
 from latency_map.kinds import DelayKind, DelayUnit
 from latency_map.names import find_name_fault
@@ -151,7 +151,7 @@ class _Collector:
         self.with_loss = False
         self.oldest_s: float | None = None
 
-    def add(self, samples: Iterable[Sample]) -> None:
+    def add(self, samples: Iterable[DelaySample]) -> None:
         """Add samples; raise LatencyMapError if there is none, or one is not valid."""
         for name in self._readings.names:
             self._number(name, "")
@@ -250,6 +250,7 @@ class _Collector:
         """Return the number of a node, and add it if it is new."""
         if name in self._numbers:
             return self._numbers[name]
+        place = place.partition(", column")[0]  # that of the delay
         if fault := find_name_fault((name,)):
             raise error_of(fault[1], source=self._source, place=place)
         if len(self._numbers) == self._limits.nodes:

@@ -57,7 +57,7 @@ def read_document(source: MapSource) -> Survey:
     """
     content = source.json
     if not isinstance(content, dict):
-        raise LatencyMapError("map-format-unknown", source=source.name, got=kind_of(content))
+        raise LatencyMapError("map-format-unknown", source=source.name, looks_like=f"JSON: {kind_of(content)}")
     return _Document(source, content).survey()
 
 

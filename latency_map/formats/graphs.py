@@ -8,8 +8,9 @@ from xml.etree.ElementTree import ParseError
 
 from gesscale.common.errors import Problem
 from latency_map.errors import LatencyMapError
-from latency_map.formats.columns import RowReader, find_columns, is_delay_label
+from latency_map.formats.columns import find_columns, is_delay_label
 from latency_map.formats.foreign import looks_like
+from latency_map.formats.rows import RowReader
 from latency_map.formats.samples import Readings
 from latency_map.formats.source import ImportOptions, MapSource, check_file_names
 
@@ -50,7 +51,7 @@ def read_graphml(source: MapSource, options: ImportOptions) -> Readings:
     text = source.graph()
     found = looks_like(source)
     if found != "XML with the element graphml":
-        raise LatencyMapError("map-form-foreign", source=source.name, looks_like=found or "XML that is broken off")
+        raise LatencyMapError("map-format-unknown", source=source.name, looks_like=found or "XML that is broken off")
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise LatencyMapError("map-doctype-refused", source=source.name)
     with _networkx_errors(source.name, "GraphML") as notes:

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field, replace
 
 from gesscale.common.errors import Problem
 from latency_map.errors import LatencyMapError
-from latency_map.formats import columns
-from latency_map.formats.columns import RowReader, find_columns, is_delay_label, parse_label, parse_time, words_of
+from latency_map.formats.columns import find_columns, has_columns, is_delay_label, parse_label, words_of
 from latency_map.formats.foreign import json_looks_like
 from latency_map.formats.graphs import name_nodes, note_on_key
 from latency_map.formats.json_programs import program_of
 from latency_map.formats.json_text import Json, kind_of
-from latency_map.formats.samples import Readings, Sample
+from latency_map.formats.rows import RowReader, parse_time, unit_of
+from latency_map.formats.samples import DelaySample, Readings
 from latency_map.formats.source import ImportOptions, MapSource
 from latency_map.kinds import DelayKind, DelayUnit
 
@@ -65,7 +65,7 @@ def read_json(source: MapSource, options: ImportOptions) -> Readings:
     if program := program_of(content):
         return program.read(source, content, options)
     if options.delay_column is None and (found := json_looks_like(content)):
-        raise LatencyMapError("map-form-foreign", source=source.name, looks_like=found)
+        raise LatencyMapError("map-format-unknown", source=source.name, looks_like=found)
     table = _only_table(source.name, content, options)
     if table.key == options.delay_column:
         options = replace(options, delay_column=None)
@@ -90,9 +90,7 @@ def read_json(source: MapSource, options: ImportOptions) -> Readings:
 def _only_table(source: str, content: Json, options: ImportOptions) -> _Table:
     """Return the list of delays in the content."""
     ends = {options.from_column, options.to_column}
-    tables = [
-        table for table in _tables(content, (), ()) if columns.has_columns(table.labels) or ends <= set(table.labels)
-    ]
+    tables = [table for table in _tables(content, (), ()) if has_columns(table.labels) or ends <= set(table.labels)]
     for wanted in (
         [table for table in tables if table.key == options.delay_column],
         [table for table in tables if is_delay_label(table.key)],
@@ -106,7 +104,7 @@ def _only_table(source: str, content: Json, options: ImportOptions) -> _Table:
     listed = [table for table in _tables(content, (), ()) if table.labels]
     if len(listed) == 1:
         find_columns(source, listed[0].labels, options)  # says what is missing
-    raise LatencyMapError("map-format-unknown", source=source, got=kind_of(content))
+    raise LatencyMapError("map-format-unknown", source=source, looks_like=f"JSON: {kind_of(content)}")
 
 
 def _tables(content: Json, path: tuple[str, ...], holders: tuple[Object, ...]) -> Iterator[_Table]:
@@ -132,7 +130,7 @@ def _rows(content: list[Json]) -> list[Object]:
     if len(lists) < len(content) or not all(len(each) == len(lists[0]) >= 3 for each in lists):
         return []
     head = [each for each in lists[0] if isinstance(each, str)]
-    if len(head) == len(lists[0]) and columns.has_columns(head) and any(map(is_delay_label, head)):
+    if len(head) == len(lists[0]) and has_columns(head) and any(map(is_delay_label, head)):
         return [dict(zip(head, each, strict=True)) for each in lists[1:]]
     return [_flat({"source": a, "target": b, "delay": rest[0]}) for a, b, *rest in lists if len(rest) == 1]
 
@@ -179,7 +177,7 @@ class _Facts:
             for key, value in holder.items():
                 words = set(words_of(key))
                 if words & {"unit", "units"}:
-                    units.add(columns.unit_of(value, source, key))
+                    units.add(unit_of(value, source, key))
                 elif words <= {"kind", "direction", "metric", "type"} and isinstance(value, str):
                     units.add(parse_label(value)[0])
                     kinds.add(parse_label(value)[1])
@@ -250,7 +248,7 @@ def _node(content: Json) -> Iterator[tuple[str, Object]]:
 
 def _samples(
     source: str, table: _Table, reader: RowReader, at_s: float | None, name_of: Mapping[str, str] | None
-) -> Iterator[Sample]:
+) -> Iterator[DelaySample]:
     """Return the samples of a list; a delay that is a list of numbers is several samples."""
     positions = reader.columns.source, reader.columns.target
     delay = reader.columns.delay

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from gesscale.common.errors import Problem
 from latency_map.errors import LatencyMapError
-from latency_map.formats.columns import parse_delay, parse_time
 from latency_map.formats.json_text import Json, at, kind_of, listed, members
 from latency_map.formats.prometheus import read_prometheus
-from latency_map.formats.samples import Readings, Sample
+from latency_map.formats.rows import parse_delay, parse_time
+from latency_map.formats.samples import DelaySample, Readings
 from latency_map.formats.source import ImportOptions, MapSource
 from latency_map.kinds import DelayKind, DelayUnit
 
@@ -57,7 +57,7 @@ def _read(source: MapSource, runs: Iterator[_Run], unit: DelayUnit, stated_at: s
     return Readings(samples=samples, unit=unit, kind=DelayKind.RTT, stated_at=stated_at)
 
 
-def _samples(file: str, run: _Run, unit: DelayUnit) -> Iterator[Sample]:
+def _samples(file: str, run: _Run, unit: DelayUnit) -> Iterator[DelaySample]:
     """Return the samples of a run whose replies agree with their number and their mean."""
     for name in (run.source, run.target):
         if not isinstance(name, str) or not name:
@@ -72,7 +72,7 @@ def _samples(file: str, run: _Run, unit: DelayUnit) -> Iterator[Sample]:
     loss_ratio = 1.0 if run.failed else 1 - min(1.0, received / sent) if sent > 0 and received >= 0 else None
     ends, at_s = (str(run.source), str(run.target)), parse_time(run.at)
     for delay in replies or [mean]:
-        yield Sample(*ends, delay, run.place, unit, DelayKind.RTT, loss_ratio, at_s)
+        yield DelaySample(*ends, delay, run.place, unit, DelayKind.RTT, loss_ratio, at_s)
 
 
 def _refusal(code: str, file: str, run: _Run, **fields: object) -> LatencyMapError:
@@ -122,7 +122,7 @@ def _read_ripe(source: MapSource, content: Json, _options: ImportOptions) -> Rea
     results = content if isinstance(content, list) else [content]
     if others := {str(at(each, "type")) for each in results} - {"ping", "None"}:
         looks_like = f"{min(others)} of RIPE Atlas; use ping"
-        raise LatencyMapError("map-form-foreign", source=source.name, looks_like=looks_like)
+        raise LatencyMapError("map-format-unknown", source=source.name, looks_like=looks_like)
     names = [str(at(each, "src_name") or at(each, "prb_id")) for each in results]
     named = list(zip(results, names, strict=True))
     of_address = {str(at(each, key)): name for key in ("src_addr", "from") for each, name in named}
@@ -180,7 +180,7 @@ def _read_globalping(source: MapSource, content: Json, _options: ImportOptions) 
     for each in content if isinstance(content, list) else [content]:
         if at(each, "type") not in ("ping", None):
             looks_like = f"{at(each, 'type')} of Globalping; use ping"
-            raise LatencyMapError("map-form-foreign", source=source.name, looks_like=looks_like)
+            raise LatencyMapError("map-format-unknown", source=source.name, looks_like=looks_like)
         for number, result in enumerate(listed(each, "results"), 1):
             parts = [at(result, "probe", key) for key in ("city", "country", "asn")]
             stats = at(result, "result", "stats")

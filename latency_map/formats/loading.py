@@ -18,7 +18,7 @@ from latency_map.delays import convert_to_round_trips, count_differing, find_out
 from latency_map.errors import LatencyMapError, error_of
 from latency_map.formats.collect import collect
 from latency_map.formats.document import read_document, survey_to_document
-from latency_map.formats.matrix_csv import map_to_matrix
+from latency_map.formats.matrix import map_to_matrix
 from latency_map.formats.recognise import FORMATS, recognise
 from latency_map.formats.samples import Readings
 from latency_map.formats.source import DEFAULT_OPTIONS, ImportOptions, MapSource, RawDelays, read_source
@@ -188,7 +188,7 @@ def _import(
     map_format, unit = member_or_none(MapFormat, map_format), member_or_none(DelayUnit, unit)
     kind = member_or_none(DelayKind, kind)
     if map_format is None:
-        map_format, reason = recognise(source)
+        map_format, reason = recognise(source, options)
     _check_options(source.name, map_format, options)
     if map_format is MapFormat.DOCUMENT:
         survey = read_document(source)
@@ -265,8 +265,19 @@ def _to_survey(source: str, raw: RawDelays, unit: DelayUnit, kind: DelayKind) ->
     return survey, notes
 
 
+_OPTIONS = {
+    "names": "--names",
+    "probed_from": "--source",
+    "from_column": "--from",
+    "to_column": "--to-node",
+    "delay_column": "--delay",
+    "unit_column": "--unit-column",
+    "links": "--links",
+}
+
+
 def _check_options(source: str, map_format: MapFormat, options: ImportOptions) -> None:
-    for name, option in (("names", "--names"), ("probed_from", "--source")):
+    for name, option in _OPTIONS.items():
         formats = [each for each, reader in FORMATS.items() if name in reader.options]
         if getattr(options, name) is not None and map_format not in formats:
             raise LatencyMapError(

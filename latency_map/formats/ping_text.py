@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from gesscale.common.errors import Problem
 from gesscale.common.text import shortened
 from latency_map.errors import LatencyMapError
-from latency_map.formats.samples import Readings, Sample
+from latency_map.formats.samples import DelaySample, Readings
 from latency_map.formats.source import ImportOptions, MapSource
 from latency_map.kinds import DelayKind, DelayUnit
 
@@ -213,14 +213,14 @@ def _readings(
     )
 
 
-def _samples(run: _Run, probed_from: str) -> Iterator[Sample]:
+def _samples(run: _Run, probed_from: str) -> Iterator[DelaySample]:
     """Return a sample of each reply; one of the mean if the replies are not shown, or of a loss if none came."""
     replies = run.replies
     if not replies and not run.invalid and run.mean_ms:
         replies = [(run.mean_ms, None)]
     loss_ratio = 1 - min(run.received, run.sent) / run.sent if run.sent and run.received is not None else None
     for delay_ms, at_s in replies or [(math.nan, None)]:
-        yield Sample(probed_from, run.target, delay_ms, run.place, DelayUnit.MS, DelayKind.RTT, loss_ratio, at_s)
+        yield DelaySample(probed_from, run.target, delay_ms, run.place, DelayUnit.MS, DelayKind.RTT, loss_ratio, at_s)
 
 
 def _check(source: str, run: _Run) -> None:

@@ -5,9 +5,10 @@ import re
 from dataclasses import dataclass, replace
 
 from latency_map.errors import LatencyMapError
-from latency_map.formats.columns import find_columns, is_delay_label, parse_delay, parse_label, parse_time, words_of
+from latency_map.formats.columns import find_columns, is_delay_label, parse_label, words_of
 from latency_map.formats.json_text import Json, at, listed, members
-from latency_map.formats.samples import Readings, Sample
+from latency_map.formats.rows import parse_delay, parse_time
+from latency_map.formats.samples import DelaySample, Readings
 from latency_map.formats.source import ImportOptions, MapSource
 from latency_map.kinds import DelayKind
 
@@ -79,7 +80,7 @@ def read_prometheus(source: MapSource, content: Json, options: ImportOptions) ->
         loss_ratio = _last_loss(losses.get(each.pair()), source.name)
         for at_s, value in each.points:
             delay, _ = parse_delay(value, source.name, f"series {number}")
-            samples.append(Sample(a, b, delay, f"series {number}", loss_ratio=loss_ratio, at_s=parse_time(at_s)))
+            samples.append(DelaySample(a, b, delay, f"series {number}", loss_ratio=loss_ratio, at_s=parse_time(at_s)))
     unit, kind = parse_label(metric)
     if metric in _KNOWN or "ping" in words_of(metric):
         kind = DelayKind.RTT

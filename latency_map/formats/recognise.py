@@ -1,25 +1,27 @@
 """File formats of maps, and their detection.
 
-`FORMATS` has the reader and the detection of each format. Several formats consist of rows of cells;
-`_recognise_rows` distinguishes these.
+`FORMATS` has the reader and the detection of each format. Matrices and lists of pairs both consist of rows of cells;
+`_recognise_rows` tells them apart by the names and numbers in them.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gesscale.common import API_VERSION
+from gesscale.common.text import shortened
 from latency_map.errors import LatencyMapError
+from latency_map.formats.columns import has_columns, rank_of
 from latency_map.formats.document import KIND
 from latency_map.formats.foreign import looks_like
 from latency_map.formats.graphs import read_gml, read_graphml
 from latency_map.formats.json_lists import json_reason, read_json
-from latency_map.formats.labels import pair_columns
-from latency_map.formats.matrix_csv import read_bare_matrix, read_named_matrix
-from latency_map.formats.pairs import delay_column, is_edge_heading, read_edges, read_pings
+from latency_map.formats.matrix import has_names, read_matrix, same_names
+from latency_map.formats.pairs import is_without_heading, read_pairs
 from latency_map.formats.ping_text import FPING_BEGINS, PING_BEGINS, read_fping, read_ping
+from latency_map.formats.rows import is_number
 from latency_map.formats.samples import Readings
-from latency_map.formats.sheet import HEAD_ROWS, SheetRow, is_number, is_number_or_missing, rows_at_head
+from latency_map.formats.sheet import HEAD_ROWS, SheetRow, is_number_or_missing, rows_at_head
 from latency_map.formats.source import ImportOptions, MapSource, RawDelays
 from latency_map.kinds import MapFormat
 
@@ -60,27 +62,28 @@ def _begins_as_gml(source: MapSource) -> str:
     return "it has a graph in square brackets" if _GML.search(source.text[:_HEAD_CHARACTERS]) else ""
 
 
+_LINKS = ("links",)
+_COLUMNS = ("from_column", "to_column", "delay_column", "unit_column", *_LINKS)
+
 #: The readers of all formats but the native one, which `read_document` reads.
 FORMATS: Mapping[MapFormat, FormatReader] = {
-    MapFormat.GRAPHML: FormatReader(read=read_graphml, begins=_begins_as_xml),
+    MapFormat.GRAPHML: FormatReader(read=read_graphml, begins=_begins_as_xml, options=_LINKS),
     MapFormat.PING: FormatReader(read=read_ping, begins=_begins_as_ping, options=("probed_from",)),
     MapFormat.FPING: FormatReader(read=read_fping, begins=_begins_as_fping, options=("probed_from",)),
-    MapFormat.GML: FormatReader(read=read_gml, begins=_begins_as_gml),
-    MapFormat.MATRIX: FormatReader(read=read_named_matrix),
-    MapFormat.BARE_MATRIX: FormatReader(read=read_bare_matrix, options=("names",)),
-    MapFormat.EDGES: FormatReader(read=read_edges, options=("names",)),
-    MapFormat.PINGS: FormatReader(read=read_pings),
-    MapFormat.JSON: FormatReader(read=read_json, options=("probed_from",)),
+    MapFormat.GML: FormatReader(read=read_gml, begins=_begins_as_gml, options=_LINKS),
+    MapFormat.MATRIX: FormatReader(read=read_matrix, options=("names", *_LINKS)),
+    MapFormat.PAIRS: FormatReader(read=read_pairs, options=("names", *_COLUMNS)),
+    MapFormat.JSON: FormatReader(read=read_json, options=("probed_from", *_COLUMNS)),
 }
 
 
-def recognise(source: MapSource) -> tuple[MapFormat, str]:
-    """Return the format of a text and the evidence; a matrix with names if there is no evidence for another one.
+def recognise(source: MapSource, options: ImportOptions) -> tuple[MapFormat, str]:
+    """Return the format of a text and the evidence.
 
     Raises
     ------
     LatencyMapError
-        The text begins like JSON and is not valid, or of no known kind.
+        The text is of no known format, or fits two.
     """
     begins = source.text[:1000].lstrip()
     if begins[:1] in ("{", "[") and not _DATED.match(begins):
@@ -89,9 +92,19 @@ def recognise(source: MapSource) -> tuple[MapFormat, str]:
         reason = reader.begins(source) if reader.begins else ""
         if reason:
             return name, reason
-    if found := looks_like(source):
-        raise LatencyMapError("map-form-foreign", source=source.name, looks_like=found)
-    return _recognise_rows(rows_at_head(source))
+    if program := looks_like(source):
+        raise LatencyMapError("map-format-unknown", source=source.name, looks_like=program)
+    if any((options.from_column, options.to_column, options.delay_column, options.unit_column)):
+        return MapFormat.PAIRS, "options name its columns"
+    rows = rows_at_head(source)
+    if not rows:
+        raise LatencyMapError("map-empty", source=source.name, expected="rows of delays")
+    found = _recognise_rows(rows)
+    if found is None:
+        raise LatencyMapError("map-format-unknown", source=source.name, looks_like=_looks_like(source, rows))
+    if isinstance(found, str):
+        raise LatencyMapError("map-format-ambiguous", source=source.name, formats=found)
+    return found
 
 
 def _recognise_json(source: MapSource) -> tuple[MapFormat, str]:
@@ -101,48 +114,49 @@ def _recognise_json(source: MapSource) -> tuple[MapFormat, str]:
     return MapFormat.JSON, json_reason(content)
 
 
-def _recognise_rows(rows: list[SheetRow]) -> tuple[MapFormat, str]:
-    first = rows[0].cells if rows else []
-    if len(first) > 1 and all(map(is_number_or_missing, first)):
-        return _recognise_numbers(rows)
-    if _same_names(rows):
-        return MapFormat.MATRIX, "the first row and the first column have the same names"
-    found = _recognise_list(rows)
-    if found is None and len(rows) > 1 and all(row.cells[0] in rows[0].cells[1:] for row in rows[1:]):
-        return MapFormat.MATRIX, "the first column has the names of the first row in another order"
-    return found or (MapFormat.MATRIX, "nothing in it suggests another format")
-
-
-def _same_names(rows: list[SheetRow]) -> bool:
-    """Return whether the first column has the names of the first row, as far as both were read."""
-    across = rows[0].cells[1:] if rows else []
-    down = [row.cells[0] for row in rows[1:]]
-    return bool(down) and across[: len(down)] == down and (len(down) == len(across) or len(rows) == HEAD_ROWS)
-
-
-def _recognise_list(rows: list[SheetRow]) -> tuple[MapFormat, str] | None:
-    """Return the format of a list of pairs and the evidence; None if the rows are not a list of pairs."""
-    first = rows[0].cells if rows else []
-    if is_edge_heading(first):
-        return MapFormat.EDGES, f"its heading begins with {','.join(first[:2])}"
-    ends = pair_columns(first)
-    named_again = len(rows) > 1 and rows[1].cells[0] in first[1:]  # as in a matrix of the nodes a, b, c
-    if len(first) > 3 and ends is not None and delay_column(first) is not None and not named_again:
-        named = f"{first[ends[0]]}, {first[ends[1]]}"
-        return MapFormat.PINGS, f"its heading has {named} and a delay among {len(first)} columns"
-    if len(first) == 3 and is_number_or_missing(first[2]):
-        return MapFormat.EDGES, "its first row has three cells and the third is a delay"
-    return None
-
-
-def _recognise_numbers(rows: list[SheetRow]) -> tuple[MapFormat, str]:
-    """Return the format of rows whose first one has numbers only, and the evidence."""
+def _recognise_rows(rows: Sequence[SheetRow]) -> tuple[MapFormat, str] | str | None:
+    """Return the format of rows of cells and the evidence, the formats if they fit two; None if they fit none."""
     first = rows[0].cells
-    if not is_number(first[0]) and _same_names(rows) and all(map(str.isdigit, first[1:])):
-        return MapFormat.MATRIX, "the first row and the first column have the same numbers, the corner has none"
-    if len(first) != 3 or not all(len(row.cells) == 3 for row in rows):
-        return MapFormat.BARE_MATRIX, "its first row has numbers only"
-    to_itself = [row.cells[at] for at, row in enumerate(rows[:3])]
-    if len(rows) == 3 and not any(float(cell) for cell in to_itself if is_number(cell)):
-        return MapFormat.BARE_MATRIX, "it has three rows of three numbers with a zero diagonal"
-    return MapFormat.EDGES, "its rows have three numbers each"
+    if len(first) > 1 and not has_names(rows):
+        return _recognise_numbers(rows)
+    named_again = sum(row.cells[0] in first for row in rows[1:])
+    square = len(first) > 1 and (len(first) + 1 == len(rows) or len(rows) == HEAD_ROWS)
+    numbers = square and all(is_number_or_missing(cell) for row in rows[1:] for cell in row.cells)
+    has_ends, has_delay = has_columns(first), any(map(rank_of, first))
+    found = {
+        "the first row and the first column have the same names": same_names(rows),
+        "its first row has three cells and the third is a delay": is_without_heading(first),
+        "the first column has names of the first row": named_again > len(rows[1:]) / 2,
+        "its heading has the two ends of a pair and a delay": has_ends and has_delay,
+        "its first row has names, and the others numbers only": numbers,
+        "its heading has the two ends of a pair": has_ends,
+    }
+    reason = next((each for each, fits in found.items() if fits), None)
+    if reason is None:
+        return None
+    return MapFormat.MATRIX if "names" in reason else MapFormat.PAIRS, reason
+
+
+def _recognise_numbers(rows: Sequence[SheetRow]) -> tuple[MapFormat, str] | str:
+    """Return the format of rows of numbers and the evidence; three columns may be a matrix or a list of pairs."""
+    if any(len(row.cells) != 3 for row in rows):
+        return MapFormat.MATRIX, "its first row has numbers only"
+    if not all(row.cells[at].isdecimal() for row in rows for at in (0, 1)):  # no node is called 0.05
+        return MapFormat.MATRIX, "it has three columns of numbers, of which the first two are no nodes"
+    if len(rows) == 3 and all(is_number(cell) for row in rows for cell in row.cells):
+        cells = [[float(cell) for cell in row.cells] for row in rows]
+        symmetric = all(cells[a][b] == cells[b][a] for a in range(3) for b in range(3))
+        if symmetric and not any(cells[at][at] for at in range(3)):
+            return MapFormat.MATRIX, "it has three rows of three numbers, symmetric with a zero diagonal"
+        if symmetric or all(cells[at][at] == min(cells[at]) for at in range(3)):
+            return "matrix, pairs"
+    return MapFormat.PAIRS, "its rows have three numbers each"
+
+
+def _looks_like(source: MapSource, rows: Sequence[SheetRow]) -> str:
+    """Describe a text for a message."""
+    cells = rows[0].cells
+    if len(cells) > 1:
+        columns = ", ".join(shortened(cell) for cell in cells[:8])
+        return f"a table with the columns {columns}"
+    return f"text that begins with {shortened(source.text.strip()[:80])}"

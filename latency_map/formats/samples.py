@@ -9,7 +9,7 @@ from latency_map.delays import Delays
 from latency_map.kinds import DelayKind, DelayUnit
 
 
-class Sample(NamedTuple):
+class DelaySample(NamedTuple):
     """One measurement of the delay between two nodes."""
 
     #: The nodes, by name (source, target).
@@ -45,7 +45,7 @@ class Readings:
     """Delays that a reader finds in a file."""
 
     #: The samples, in the order of the file. They are read once, so this may be a generator.
-    samples: Iterable[Sample] | Block
+    samples: Iterable[DelaySample] | Block
     #: Unit and direction of the samples that do not state theirs; None if the file does not state them (unit, kind).
     unit: DelayUnit | None = None
     kind: DelayKind | None = None

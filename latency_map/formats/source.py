@@ -23,6 +23,7 @@ CellPlace = Callable[[int, int], str]
 
 _CHUNK_BYTES = 1 << 20
 _GZIP = b"\x1f\x8b"
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 
 
@@ -50,12 +51,12 @@ class MapSource:
 
 
 def read_source(file: Path | str | BinaryIO, limits: MapLimits, name: str = "standard input") -> MapSource:
-    """Read a text file in UTF-8, or a stream of its bytes; both may be compressed by gzip.
+    """Read a text file in UTF-8, or in UTF-16 with its mark, or a stream of its bytes; both may be compressed by gzip.
 
     Raises
     ------
     LatencyMapError
-        The file cannot be read, is not UTF-8, or is too large.
+        The file cannot be read, is in another encoding, or is too large.
     """
     name = str(file) if isinstance(file, Path | str) else name
     limit = limits.text_bytes
@@ -68,7 +69,8 @@ def read_source(file: Path | str | BinaryIO, limits: MapLimits, name: str = "sta
         if content.startswith(_GZIP):
             with gzip.GzipFile(fileobj=io.BytesIO(content)) as unpacked:
                 content = _read_up_to(unpacked, limit + 1)
-        text = content.decode("utf-8-sig") if len(content) <= limit else ""
+        encoding = "utf-16" if content.startswith(_UTF16) else "utf-8-sig"
+        text = content.decode(encoding) if len(content) <= limit else ""
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise LatencyMapError("map-unreadable", source=name, cause=cause_of(error)) from None
     if len(content) > limit:

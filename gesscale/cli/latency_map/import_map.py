@@ -29,6 +29,26 @@ def import_map(
         Path | None, typer.Option(help="File with names of nodes, one per line, for a matrix or list without names.")
     ] = None,
     probed_from: Annotated[str | None, typer.Option("--source", help="The node that ping or fping ran on.")] = None,
+    from_column: Annotated[
+        str | None, typer.Option("--from", metavar="COLUMN", help="Column or key of the node that a delay is from.")
+    ] = None,
+    to_column: Annotated[
+        str | None, typer.Option("--to-node", metavar="COLUMN", help="Column or key of the node that a delay is to.")
+    ] = None,
+    delay_column: Annotated[
+        str | None, typer.Option("--delay", metavar="COLUMN", help="Column or key of the delay.")
+    ] = None,
+    unit_column: Annotated[
+        str | None, typer.Option("--unit-column", metavar="COLUMN", help="Column or key of the unit.")
+    ] = None,
+    links: Annotated[
+        bool | None,
+        typer.Option(
+            help="The delays are those of links, and shortest paths are computed; or measurements, which stay as they "
+            "are. Default: links for a graph with less than 80 % of all pairs, else measurements.",
+            show_default=False,
+        ),
+    ] = None,
     target: MapTarget = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -39,7 +59,15 @@ def import_map(
     from latency_map.summary import summarise
 
     listed = None if names is None else read_names(names, limits_from_options())
-    options = ImportOptions(names=listed, probed_from=probed_from)
+    options = ImportOptions(
+        names=listed,
+        probed_from=probed_from,
+        from_column=from_column,
+        to_column=to_column,
+        delay_column=delay_column,
+        unit_column=unit_column,
+        links=links,
+    )
     imported = load_survey(file, unit, kind, map_format=map_format, options=options)
     summary = summarise(imported.survey)
     document = {

@@ -2,6 +2,7 @@
 
 import gzip
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 
@@ -44,10 +45,11 @@ def use_survey(survey: Survey) -> None:
 def _read(options: ImportOptions) -> Callable[[bytes, Path], object]:
     def call(data: bytes, folder: Path) -> None:
         del folder
-        try:
-            imported = read_survey(BytesIO(data), kind=DelayKind.RTT, options=options)
-        except LatencyMapError:  # then a user would state the unit
-            imported = read_survey(BytesIO(data), unit=DelayUnit.MS, kind=DelayKind.RTT, options=options)
+        imported = None
+        for stated in ({}, {"kind": DelayKind.RTT}):  # as a user states what the file does not
+            with suppress(LatencyMapError):
+                imported = imported or read_survey(BytesIO(data), options=options, **stated)
+        imported = imported or read_survey(BytesIO(data), unit=DelayUnit.MS, kind=DelayKind.RTT, options=options)
         use_survey(imported.survey)
 
     return call
@@ -63,8 +65,7 @@ def _target(name: str, *patterns: str, form: Form = Form.TEXT, options: ImportOp
 
 TARGETS = (
     _target("matrix", "cloud_regions.csv", "planetlab_12x12.tsv", "../../../testbed/topologies/*.csv"),
-    _target("edges", "edges.csv", "king_edges.txt"),
-    _target("pings", "wondernetwork_pings.csv"),
+    _target("pairs", "edges.csv", "king_edges.txt", "wondernetwork_pings.csv"),
     _target("ping", "ping_*.txt", options=ImportOptions(probed_from="here")),
     _target("fping", "fping_*.txt", options=ImportOptions(probed_from="here")),
     _target("document", "document_v1.json", form=Form.JSON),

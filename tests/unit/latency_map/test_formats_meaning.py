@@ -55,34 +55,35 @@ def test_missing_unit_and_kind_are_reported_together(corner, missing):
 
 
 @pytest.mark.parametrize(
-    ("text", "unit", "kind", "code", "fields"),
+    ("text", "unit", "code", "fields"),
     [
-        (MATRIX.format("rtt_ms"), S, None, "map-unit-conflict", {"stated": "ms", "given": "s"}),
-        (MATRIX.format("rtt"), S, ONE_WAY, "map-kind-conflict", {"stated": "rtt", "given": "one-way"}),
-        ("from,to,rtt_ms\na,b,1\n", None, ONE_WAY, "map-kind-conflict", {"stated": "rtt"}),
-        (PING, S, None, "map-unit-conflict", {"stated": "ms", "given": "s"}),
-        (GML.format("latency '5 ms'").replace("'", '"'), US, RTT, "map-unit-conflict", {"stated": "ms"}),
-        (
-            '{"responses": {"p": {"response": {"podResults": {"q": {"OK": true, "response-time-ms": 5}}}}}}',
-            None,
-            ONE_WAY,
-            "map-kind-conflict",
-            {"stated": "rtt"},
-        ),
+        ("from,to,rtt,unit\na,b,1,us\n", S, "map-unit-conflict", {"stated": "us", "given": "s"}),
+        ("from,to,rtt\na,b,1 ms\n", S, "map-unit-conflict", {"stated": "ms", "given": "s"}),
+        ("from,to,rtt_ms,unit\na,b,1,us\n", None, "map-units-contradict", {"units": [MS, US]}),
+        ("from,to,rtt_ms\na,b,1 us\n", US, "map-units-contradict", {"units": [MS, US]}),
+        (",a,b\na,0,1 us\nb,1 ms,0\n", None, "map-units-mixed", {}),
+        (",a,b\na,0,1 us\nb,1,0\n", None, "map-units-mixed", {}),
+        ("latency ms,a,b\na,0 us,1 us\nb,1 us,0 us\n", None, "map-units-contradict", {"units": [MS, US]}),
+        ("from,to,rtt,unit\na,b,1,furlong\n", None, "map-unit-unknown", {}),
+        ("from,to,rtt,direction\na,b,1,rtt\na,b,1,one-way\n", MS, "map-kind-conflict", {"stated": "one-way"}),
+        (PING, S, "map-unit-conflict", {"stated": "ms", "given": "s"}),
+        (GML.format("latency '5 ms'").replace("'", '"'), US, "map-unit-conflict", {"stated": "ms"}),
     ],
 )
-def test_a_caller_who_contradicts_the_file_is_refused(text, unit, kind, code, fields):
+def test_a_unit_beside_a_delay_that_contradicts_another_is_refused(text, unit, code, fields):
+    kind = None if "direction" in text else RTT
     with refused(code, LatencyMapError, source="text", **fields) as caught:
-        parse_survey(
-            text, unit=unit, kind=kind, options=ImportOptions(probed_from="a") if text is PING else ImportOptions()
-        )
+        parse_survey(text, unit=unit, kind=kind, options=ImportOptions(probed_from="a" if text is PING else None))
     assert caught.value.fields["place"]
 
 
-def test_a_heading_that_states_the_unit_is_the_place_of_a_conflict():
-    with refused("map-unit-conflict") as caught:
-        parse_survey("from,to,rtt_ms\na,b,1\n", unit=S)
-    assert caught.value.fields["place"].startswith("line 1, column 3")
+@pytest.mark.parametrize("text", [MATRIX.format("rtt_ms"), "from,to,rtt_ms\na,b,3\nb,a,4\n"])
+def test_a_caller_overrules_a_heading_and_both_are_named(text):
+    # 3 us one way and 4 us back
+    imported = parse_survey(text, unit=US, kind=ONE_WAY)
+    assert imported.survey.rtt_ms[0, 1] == 0.007
+    stated = [(note.code, note.fields["stated"], note.fields["given"]) for note in imported.notes[:2]]
+    assert stated == [("import-unit-overruled", "ms", "us"), ("import-kind-overruled", "rtt", "one-way")]
 
 
 def test_one_way_delays_are_added_or_doubled():
@@ -102,19 +103,25 @@ def test_microseconds_become_milliseconds_to_the_last_bit():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("0 5\n5 0\n", MapFormat.BARE_MATRIX),
-        ("0\t5\t7\t\n5\t0\t6\t\n7\t6\t0\t\n", MapFormat.BARE_MATRIX),  # a tab ends every line
+        ("0 5\n5 0\n", MapFormat.MATRIX),
+        ("0\t5\t7\t\n5\t0\t6\t\n7\t6\t0\t\n", MapFormat.MATRIX),  # a tab ends every line
         # symmetric: the first row and column are equal, and yet are no names
-        ("0,5,7,8\n5,0,6,9\n7,6,0,3\n8,9,3,0\n", MapFormat.BARE_MATRIX),
-        ("0 5 7\n5 0 6\n7 6 0\n", MapFormat.BARE_MATRIX),
-        ("0.000 5 7\n5 - 6\n7 6 0\n", MapFormat.BARE_MATRIX),
-        ("1 2 7\n1 3 6\n2 3 5\n", MapFormat.EDGES),
-        ("1 2 7\n", MapFormat.EDGES),
-        ("# i j rtt\n1 2 7\n", MapFormat.EDGES),
+        ("0,5,7,8\n5,0,6,9\n7,6,0,3\n8,9,3,0\n", MapFormat.MATRIX),
+        ("0 5 7\n5 0 6\n7 6 0\n", MapFormat.MATRIX),
+        ("0.000 5 7\n5 - 6\n7 6 0\n", MapFormat.MATRIX),
+        ("0.3 5 7\n5 0.2 6\n7 6 0.1\n", MapFormat.MATRIX),  # no node is called 0.3
+        ("0,1,2\n0.0,5,7\n5,0.0,6\n7,6,0.0\n", MapFormat.MATRIX),  # pandas without its index
+        ("x,y,z\n0,5,7\n5,0,6\n7,6,0\n", MapFormat.MATRIX),
+        ("x y\nx 0 5\ny 5 0\n", MapFormat.MATRIX),  # R
+        ("1 2 7\n1 3 6\n2 3 5\n", MapFormat.PAIRS),
+        ("1 2 7\n", MapFormat.PAIRS),
+        ("# i j rtt\n1 2 7\n", MapFormat.PAIRS),
         (",1,2,3\n1,0,5,7\n2,5,0,6\n3,7,6,0\n", MapFormat.MATRIX),
-        ("from;to;delay\na;b;5\n", MapFormat.EDGES),
-        ("Source,Target,loss,Latency\na,b,0,5\n", MapFormat.PINGS),
-        # the heading of a list of pings, until the reader sees the next row
+        ("a,b,5\nb,c,6\na,c,7\n", MapFormat.PAIRS),
+        ("from;to;delay\na;b;5\n", MapFormat.PAIRS),
+        ("Source,Target,loss,Latency\na,b,0,5\n", MapFormat.PAIRS),
+        ("| Source | Target | Latency |\n|---|:---:|---|\n| **a** | b | 5 |\n", MapFormat.PAIRS),
+        # the heading of a list of pairs, until the reader sees the next row
         ("rtt_ms,a,b,c\na,0,2,9\nb,2,0,5\nc,9,5,0\n", MapFormat.MATRIX),
         ('Creator "x"\ngraph\n[ node [ id 0 ] node [ id 1 ] edge [ source 0 target 1 delay 5 ] ]', MapFormat.GML),
     ],
@@ -131,7 +138,9 @@ OPTION = "map-option-inapplicable"
 @pytest.mark.parametrize(
     ("text", "options", "code", "fields"),
     [
-        (MATRIX.format("rtt_ms"), ImportOptions(names=("x", "y")), OPTION, {"option": "--names", "format": "matrix"}),
+        (PING, ImportOptions(names=("x", "y")), OPTION, {"option": "--names", "format": "ping"}),
+        ("a,b,1\n", ImportOptions(delay_column="x"), "map-column-unknown", {"option": "--delay", "name": "x"}),
+        (MATRIX.format("rtt_ms"), ImportOptions(unit_column="x"), "map-column-unknown", {"option": "--unit-column"}),
         (
             "a,b,1\n",
             ImportOptions(probed_from="x"),
@@ -168,9 +177,9 @@ def test_edges_may_differ_in_unit_and_count_in_milliseconds_then():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ('# measured in May, by "Bob\n#again\nfrom,to,rtt_ms\n# the last\na,b,3\n', MapFormat.EDGES),
+        ('# measured in May, by "Bob\n#again\nfrom,to,rtt_ms\n# the last\na,b,3\n', MapFormat.PAIRS),
         ("# measured; in May\nrtt_ms;a;b\na;0;3\n # the last\nb;3;0\n", MapFormat.MATRIX),
-        ("# measured in May\n0 3\n3 0\n", MapFormat.BARE_MATRIX),
+        ("# measured in May\n0 3\n3 0\n", MapFormat.MATRIX),
         # The corner of a matrix may be this mark: a cell of its own begins no comment.
         ("#,a,b\na,0,3\nb,3,0\n", MapFormat.MATRIX),
     ],

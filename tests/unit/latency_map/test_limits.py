@@ -18,9 +18,7 @@ from latency_map.measure.gather import GaugeSample, SampleCollector, gather_samp
 
 TEXTS = {
     MapFormat.MATRIX: "rtt_ms,a,b,c\na,0,1,1\nb,1,0,1\nc,1,1,0\n",
-    MapFormat.BARE_MATRIX: "0 1 1\n1 0 1\n1 1 0\n",
-    MapFormat.EDGES: "from,to,rtt_ms\na,b,1\na,c,1\n",
-    MapFormat.PINGS: "source,destination,loss,rtt_ms\na,b,0,1\na,c,0,1\n",
+    MapFormat.PAIRS: "from,to,rtt_ms\na,b,1\na,c,1\n",
     MapFormat.GML: "graph [ node [ id 0 ] node [ id 1 ] node [ id 2 ] edge [ source 0 target 1 delay 1 ] ]",
     MapFormat.GRAPHML: '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><key id="d" for="edge"'
     ' attr.name="delay" attr.type="double"/><graph edgedefault="undirected"><node id="a"/><node id="b"/>'
