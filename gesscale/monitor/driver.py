@@ -58,6 +58,7 @@ class DriverMetrics(WindowedReader):
             parsed.batches,
             now_s=now_s,
             last_progress_at_s=None if progress_at_s is None else progress_at_s - ahead_s,
+            running_s=document.running_s,
             problems=parsed.problems,
             by_node=WorkByNode(parsed.work),
         )

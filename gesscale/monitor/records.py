@@ -151,7 +151,14 @@ class BatchesDocument(_Document):
     queries: tuple[ServedQuery, ...] = ()
     now_s: FiniteFloat
     last_progress_at_s: Annotated[float | None, BeforeValidator(_none_if_nan)] = None
+    running_since_s: Annotated[float | None, BeforeValidator(_none_if_nan)] = None
     batches: Annotated[tuple[JsonValue, ...], Field(max_length=_MAX_BATCHES)]
+
+    @property
+    def running_s(self) -> float | None:
+        """How long a batch has been running; None if none is, or it is unknown."""
+        since_s = self.running_since_s
+        return self.now_s - since_s if since_s is not None and math.isfinite(since_s) else None
 
 
 #: Known field names; an error message never repeats other names of a response.

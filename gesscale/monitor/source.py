@@ -49,6 +49,7 @@ class WindowedReader:
         *,
         now_s: float,
         last_progress_at_s: float | None,
+        running_s: float | None = None,
         problems: Iterable[Problem] = (),
         by_node: ByNode | None = None,
     ) -> OperatorReading | MissingReading:
@@ -60,6 +61,8 @@ class WindowedReader:
             Of records that could not be parsed.
         last_progress_at_s
             When its query last reported progress; None if unknown.
+        running_s
+            How long a batch has been running; None if none is, or it is unknown.
         by_node
             Computes the figures of each replica; None if they are not measured.
         """
@@ -76,6 +79,7 @@ class WindowedReader:
             window_s=self.window_s,
             stale_after_s=self.stale_after_s,
             last_progress_at_s=last_progress_at_s,
+            running_s=running_s,
             by_node=by_node,
         )
 

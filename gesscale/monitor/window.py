@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from gesscale.batch_record import HostWork
+from gesscale.common.errors import Problem
 from gesscale.model.cycles import PATIENT_CYCLES, WINDOW_CYCLES, cycle_s
 from gesscale.model.evidence import mark_saturated, mark_warm
 from gesscale.model.observation import Batch, MissingReading, NodeReading, OperatorReading
@@ -32,6 +33,7 @@ def summarise(
     window_s: float,
     stale_after_s: float,
     last_progress_at_s: float | None = None,
+    running_s: float | None = None,
     cpu_share: float | None = None,
     by_node: ByNode | None = None,
 ) -> OperatorReading | MissingReading:
@@ -46,6 +48,8 @@ def summarise(
         Age from which figures are stale, seconds; at least three cycles of the query.
     last_progress_at_s
         When the query last reported progress, including idling; None if unknown.
+    running_s
+        How long a batch has been running; None if none is, or it is unknown.
     by_node
         Computes the figures of each replica; None if they are not measured.
 
@@ -55,15 +59,14 @@ def summarise(
     up to the end of the newest batch, not up to now, because the running batch is not known.
     """
     batches, problems = screened.batches, screened.problems
-    if not batches and problems:
-        return missing_reading(operator, "batches-unusable", problems=len(problems), first=str(problems[0]))
     if not batches:
-        return missing_reading(operator, "batches-missing")
+        return _without_batches(operator, problems, running_s)
     newest, cycle = batches[-1], cycle_s(batches)
     window_s, stale_after_s = max(window_s, WINDOW_CYCLES * cycle), max(stale_after_s, PATIENT_CYCLES * cycle)
     progress_s = max(newest.ended_at_s, _past(last_progress_at_s, now_s))
-    if now_s - progress_s > stale_after_s:
-        return missing_reading(operator, "metrics-stale", stale=True, age_s=now_s - progress_s, max_age_s=stale_after_s)
+    if (age_s := now_s - progress_s) > stale_after_s:
+        stale = {"age_s": age_s, "max_age_s": stale_after_s} if running_s is None else {"running_s": running_s}
+        return missing_reading(operator, "metrics-stale" if running_s is None else "batch-running", stale=True, **stale)
     if not newest.nodes:
         return missing_reading(operator, "batch-without-hosts", batch_id=newest.batch_id)
     span = _span(batches, progress_s=progress_s, window_began_s=now_s - window_s)
@@ -71,6 +74,14 @@ def summarise(
         return missing_reading(operator, "metrics-silent", stale=True, age_s=now_s - progress_s, window_s=window_s)
     reading = _reading(operator, batches, span, now_s=now_s, window_s=window_s, cpu_share=cpu_share, by_node=by_node)
     return replace(reading, problem=str(screened.newest_problem)) if screened.newest_problem else reading
+
+
+def _without_batches(operator: str, problems: Sequence[Problem], running_s: float | None) -> MissingReading:
+    if problems:
+        return missing_reading(operator, "batches-unusable", problems=len(problems), first=str(problems[0]))
+    if running_s is not None:
+        return missing_reading(operator, "batch-running", running_s=running_s)
+    return missing_reading(operator, "batches-missing")
 
 
 def missing_reading(operator: str, code: str, /, *, stale: bool = False, **fields: Any) -> MissingReading:

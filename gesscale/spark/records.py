@@ -16,6 +16,8 @@ from gesscale.spark.triggers import UNKNOWN_TRIGGER, QueryTrigger, interval_of_s
 
 ATTACH = "gesscale.spark.attach"
 RING_BATCHES = 512
+#: Spark reports that a query idles at its triggers, at most this often; with a second for the report to arrive.
+_IDLE_REPORT_S = 11.0
 #: Names of the observed metric with which a query counts its output.
 OBSERVATION, OUTPUT_ROWS = "gesscale", "output_rows"
 
@@ -152,6 +154,20 @@ class QueryHistory:
         self.batches.append(record)
         return record
 
+    def running_since_s(self, now_s: float) -> float | None:
+        """Return since when a batch has been running, to ten seconds; None if none is.
+
+        Spark does not report the start of a batch. A query reports each batch that ends, and idling at its triggers; so
+        a batch is running if it has reported neither since the next trigger.
+        """
+        if not self.active or self.last_progress_at_s is None:
+            return None
+        newest = self.batches[-1] if self.batches else None
+        trigger_s = (newest.trigger_s if newest else self.trigger.interval_s(None)) or 0.0
+        if now_s <= self.last_progress_at_s + trigger_s + _IDLE_REPORT_S:
+            return None
+        return max(self.last_progress_at_s, newest.started_at_s + trigger_s if newest else 0.0)
+
 
 def count_output(frame: Any) -> Any:
     """Return a frame whose rows are counted on their way to the sink.
@@ -209,6 +225,7 @@ def document(
         "queries": [{"query": each.query, "active": each.active} for each in histories],
         "now_s": now_s,
         "last_progress_at_s": served.last_progress_at_s if served else None,
+        "running_since_s": served.running_since_s(now_s) if served else None,
         "listener_errors": errors,
         "warnings": dict(warnings or {}),
         "batches": [asdict(batch) for batch in batches if batch.batch_id > after],

@@ -3,6 +3,7 @@
 import gc
 import threading
 import weakref
+from dataclasses import replace
 
 import pytest
 from refusals import logged_codes
@@ -58,6 +59,14 @@ def test_a_query_idle_for_longer_than_the_history_reads_as_idle() -> None:
     silent = reader.read("op", [long_ago], now_s=10_000.0, last_progress_at_s=None)
     assert isinstance(silent, MissingReading)
     assert silent.stale
+
+
+def test_the_newest_ten_batches_are_read_however_old_they_are() -> None:
+    # Twelve batches of 10 min, 20 to 140 min ago but one; the history is a minute.
+    hours = [replace(BATCH, batch_id=number, ended_at_s=600.0 * number, seconds=600.0) for number in range(1, 13)]
+    read = WindowedReader(**PERIODS).read("op", hours, now_s=7800.0, last_progress_at_s=None)
+    assert isinstance(read, OperatorReading)
+    assert [batch.batch_id for batch in read.batches] == list(range(3, 13))
 
 
 def test_an_error_does_not_keep_the_response_alive() -> None:

@@ -144,6 +144,22 @@ def test_old_figures_are_stale_with_their_age(progress_s: float | None) -> None:
     )
 
 
+def test_windows_and_the_age_of_figures_follow_long_cycles() -> None:
+    # Batches of 40 s, the newest from 930 to 970: it is in a window of 80 s; figures are old after 120 s.
+    slow = steady(4, last_end_s=970.0, every_s=40.0, seconds=40.0, rows=1000)
+    seen = reading(slow)
+    assert [batch.ended_at_s for batch in seen.warm_batches] == [970.0]
+    assert seen.throughput_rows_per_s == pytest.approx(25.0)
+    assert observe(slow, now_s=1091.0).stale
+    assert isinstance(observe(slow, now_s=1090.0), OperatorReading)
+
+
+def test_a_running_batch_is_the_reason_for_old_figures() -> None:
+    first, long = observe([], running_s=70.0), observe(steady(last_end_s=960.0), running_s=39.0)
+    assert (first.code, first.fields, first.stale) == ("batch-running", {"running_s": 70.0}, False)
+    assert (long.code, long.fields, long.stale) == ("batch-running", {"running_s": 39.0}, True)
+
+
 def test_a_batch_that_holds_its_slots_is_no_evidence() -> None:
     seen = reading([replace(batch, fixed_slots=1) for batch in steady()])
     assert seen.fixed_slots

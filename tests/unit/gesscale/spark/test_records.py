@@ -109,3 +109,31 @@ def test_only_the_newest_batches_are_kept():
 def test_invalid_settings_are_rejected(wrong, code):
     with refused(code, InputError, source="gesscale.spark.attach"):
         settings(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("trigger_s", "reported_s", "now_s", "since_s"),
+    [
+        (2.0, 1.5, 14.0, None),  # an idle report may still come: due at 2 s, and at most every 10 s
+        (2.0, 1.5, 15.0, 2.0),
+        (2.0, 100.0, 112.0, None),  # idle at 100 s
+        (2.0, 100.0, 114.0, 100.0),
+        (600.0, 1.5, 600.0, None),  # waits for its trigger
+        (600.0, 1.5, 613.0, 600.0),
+        (None, 1.5, 13.0, 1.5),
+    ],
+)
+def test_a_batch_runs_if_neither_its_end_nor_idling_is_reported(trigger_s, reported_s, now_s, since_s):
+    history = QueryHistory(query="q")
+    began_s = add(history, report(), settings(trigger_s=trigger_s)).started_at_s  # it ends 1.5 s later
+    history.last_progress_at_s = began_s + reported_s
+    assert history.running_since_s(began_s + now_s) == (None if since_s is None else began_s + since_s)
+    history.active = False
+    assert history.running_since_s(began_s + now_s) is None
+
+
+def test_a_first_batch_runs_from_the_start_of_the_query():
+    history = QueryHistory(query="q")
+    assert history.running_since_s(100.0) is None
+    history.last_progress_at_s = 50.0
+    assert (history.running_since_s(60.0), history.running_since_s(62.0)) == (None, 50.0)
