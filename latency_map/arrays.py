@@ -49,6 +49,8 @@ def as_delays(values: ArrayLike, names: Sequence[str], unit: DelayUnit = DelayUn
         delays: Delays = values
     else:
         try:
+            if not hasattr(values, "columns") and (hasattr(values, "unit") or hasattr(values, "units")):
+                raise ValueError(f"the unit of {type(values).__name__} would be lost")
             delays = _numbers(np.ma.array(values, dtype=object if isinstance(values, list | tuple) else None), unit)
         except (TypeError, ValueError, OverflowError) as error:
             raise LatencyMapError("map-matrix-invalid", cause=" ".join(str(error).split())) from None
@@ -77,7 +79,7 @@ def _numbers(array: "np.ma.MaskedArray[Any, Any]", unit: DelayUnit) -> Delays:
         cells = cells / np.timedelta64(1, unit.value)
     elif cells.dtype.kind not in "iuf":
         raise ValueError(f"got {cells.dtype}")
-    delays = cells.astype(np.float64)
+    delays: Delays = np.array(cells, dtype=np.float64)
     delays[missing] = np.nan
     return delays
 

@@ -8,9 +8,11 @@ figure              implausible                                  because
 ==================  ===========================================  ================================================
 0                   any pair                                     a measurement that failed or was rounded makes a
                                                                  node the nearest; two names of a machine have it
-largest             ten times every smaller one, and 999, 9999,  programs write such figures for a lost probe
-                    ... or 65535 in the unit of the file, or
-                    multiples of 500 ms for two pairs or more
+largest             three times every smaller one, and 999,      programs write such figures for a lost probe; by
+                    9999, ... or 65535 in the unit of the file,  hand, 500 ms is written for a satellite
+                    or multiples of 500 ms with two signs of
+                    three: repeated, ten times every smaller
+                    one, others have fractions of a ms
 to itself           above 0                                      it is another measurement, or another table
 median              above 2,000                                  half way around the Earth and back takes 200
 median and spread   below 1, the 95th percentile ten times the   nodes of one room lie within a small factor of
@@ -23,7 +25,6 @@ all equal           three pairs or more                          no two measured
 Zeros and the figures of lost probes do not count for the median, the spread and equality.
 """
 
-import math
 import unicodedata
 
 import numpy as np
@@ -43,9 +44,9 @@ ROOM_SPREAD_RATIO = 10.0
 ROOM_NODES = 20
 MISSING_ABOVE_RATIO = 0.5
 EQUAL_PAIRS = 3
-LOST_RATIO = 10.0
+LOST_RATIO = 3.0
 LOST_STEP_MS = 500.0
-LOST_PAIRS = 2
+FAR_RATIO = 10.0
 
 _MIN_NINES = 999.0
 #: Largest values of integers of 15, 16, 31 and 32 bits.
@@ -130,19 +131,22 @@ def _alike(names: tuple[str, ...]) -> Problem | None:
 def _lost_probes(rtt_ms: Delays, unit: DelayUnit) -> Mask:
     """Mark the cells that stand for a lost probe: the largest figures, if they are typical and far above all others."""
     times, over = MS_PER_UNIT[unit]
-    rest, least_ms, typical = rtt_ms[~np.isnan(rtt_ms)], math.inf, False
+    lost: Mask = np.zeros(rtt_ms.shape, dtype=bool)
+    rest, in_nines = rtt_ms[~np.isnan(rtt_ms)], False
     for _ in range(_MAX_LOST_FIGURES):
         top_ms = float(rest.max(initial=0.0))
-        in_nines = _is_in_nines(top_ms / times * over)
-        if not in_nines and (top_ms < LOST_STEP_MS or top_ms % LOST_STEP_MS):
+        nines = _is_in_nines(top_ms / times * over)
+        if not nines and (top_ms < LOST_STEP_MS or top_ms % LOST_STEP_MS):
             break
-        rest = rest[rest < top_ms]
-        if rest.max(initial=0.0) > 0 and top_ms >= LOST_RATIO * rest.max():
-            least_ms = top_ms
-        typical = typical or in_nines
-    lost: Mask = rtt_ms >= least_ms
-    if not typical and np.count_nonzero(np.triu(lost | lost.T, 1)) < LOST_PAIRS:
-        lost[:] = False
+        rest, in_nines = rest[rest < top_ms], in_nines or nines
+        next_ms = float(rest.max(initial=0.0))
+        if top_ms < LOST_RATIO * next_ms or not next_ms:
+            continue
+        marked = rtt_ms >= top_ms
+        repeated = bool(np.count_nonzero(np.triu(marked | marked.T, 1)) > 1)
+        signs = (repeated, top_ms >= FAR_RATIO * next_ms, bool((rest % 1).any()))
+        if in_nines or sum(signs) > 1:
+            lost = marked
     return lost
 
 

@@ -38,6 +38,12 @@ class Table:
         return np.array(self.values, dtype=dtype)
 
 
+class Quantity(np.ndarray):
+    """As of astropy and pint: numbers with a unit that NumPy drops."""
+
+    unit = "s"
+
+
 class NAType:
     """As pandas.NA: neither equal to itself nor a truth value."""
 
@@ -119,6 +125,11 @@ def test_other_cells_are_refused_alone_and_among_numbers(cell):
 def test_arrays_of_another_type_are_refused(dtype):
     with refused("map-matrix-invalid", LatencyMapError):
         as_delays(np.zeros((2, 2)).astype("int64").astype(dtype), NAMES)
+
+
+def test_a_unit_that_would_be_lost_is_refused():
+    with refused("map-matrix-invalid", LatencyMapError):
+        as_delays(np.array(square(0.005)).view(Quantity), NAMES)
 
 
 @pytest.mark.parametrize("values", [None, 5, {}, [], [0, 1], square(1)[:1], np.zeros((3, 3)), (_ for _ in "ab")])

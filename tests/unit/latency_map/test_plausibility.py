@@ -137,6 +137,28 @@ def test_repeated_timeouts_are_named(pairs, both, timeout_ms, unit):
     assert [each.code for each in warnings if each.code != "map-delays-short"] == ["map-delays-as-lost"]
 
 
+@pytest.mark.parametrize(
+    ("figures_ms", "count"),
+    [
+        ([120.4, 80.3, 999], 1),  # 8 times the next, but no network takes 999 ms by chance
+        ([12.5, 20.25, 5000], 1),
+        ([120.4, 80.3, 1000, 1000, 60.2, 60.3], 2),
+        ([120.4, 80.3, 1000], 0),  # once, and 8 times the next
+        ([120, 80, 1000, 1000, 60, 61], 0),  # written by hand
+        ([12, 20, 1000, 1000, 15, 16], 2),
+        ([400.5, 1001.5, 999], 0),
+        ([400.5, 380.5, 999], 0),  # less than three times the next
+        ([9999, 9999, 9999], 0),  # there is nothing to compare with: all are equal
+    ],
+)
+def test_what_stands_for_a_lost_probe(figures_ms, count):
+    nodes = 3 if len(figures_ms) == 3 else 4
+    rtt_ms = np.full((nodes, nodes), np.nan)
+    rtt_ms[np.triu_indices(nodes, 1)] = figures_ms
+    lost = [each.fields["count"] for each in find_implausible(survey(rtt_ms), unit=MS) if "lost" in each.code]
+    assert lost == [count] * (count > 0)
+
+
 def test_several_figures_of_lost_probes_are_named_together():
     # B05: 9999 ms for three pairs, 5000 ms for one, 10.1 and 25 ms for the others
     rtt_ms = np.full((4, 4), np.nan)
