@@ -95,7 +95,7 @@ def batches_document(*, operator: str = "op", age_s: float = 0.0, offered_rows: 
             "hosts_at_start": ("hub", "near"),
         }
         history.batches.append(BatchRecord(**{**steady, **changes}))
-    return json.dumps(document(history, QuerySettings(app="a", operator=operator), now_s=now_s))
+    return json.dumps(document([history], QuerySettings(app="a", operator=operator), now_s=now_s))
 
 
 @pytest.fixture
