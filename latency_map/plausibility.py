@@ -58,14 +58,30 @@ _LARGER = {DelayUnit.NS: "us", DelayUnit.US: "ms", DelayUnit.MS: "s", DelayUnit.
 _SMALLER = {DelayUnit.NS: None, DelayUnit.US: None, DelayUnit.MS: "us", DelayUnit.S: "ms"}
 
 
-def find_implausible(survey: Survey, *, unit: DelayUnit) -> tuple[Problem, ...]:
-    """Return warnings about implausible figures and names; the unit is the one that the source states."""
+def find_implausible(survey: Survey, *, unit: DelayUnit, one_way_ms: Delays | None = None) -> tuple[Problem, ...]:
+    """Return warnings about implausible figures and names.
+
+    Parameters
+    ----------
+    unit
+        The unit that the source states.
+    one_way_ms
+        Shape ``(n, n)``: the delays of which the round trips are sums; None if the source has round trips. A 0 or the
+        figure of a lost probe in one direction cannot be seen in the sum.
+    """
     unit, rtt_ms, names = member(DelayUnit, unit), survey.rtt_ms, survey.names
+    figures_ms = rtt_ms if one_way_ms is None else one_way_ms
     others = ~np.eye(len(rtt_ms), dtype=bool)
-    lost = _lost_probes(rtt_ms, unit)
-    found = [zero_delays(survey), _as_lost(survey, lost), self_delays(survey), _unreached(survey), _alike(names)]
+    lost = _lost_probes(figures_ms, unit)
+    found = [
+        zero_delays(names, figures_ms),
+        _as_lost(names, figures_ms, lost),
+        self_delays(survey),
+        _unreached(survey),
+        _alike(names),
+    ]
     warnings = [problem for problem in found if problem]
-    known = rtt_ms[others & ~lost & (rtt_ms > 0)]
+    known = rtt_ms[others & ~(lost | lost.T) & (rtt_ms > 0)]
     if len(known):
         if len(known) >= EQUAL_PAIRS and known.min() == known.max():
             warnings.append(Problem("map-delays-equal", {"count": len(known), "rtt_ms": float(known[0])}))
@@ -79,11 +95,11 @@ def find_implausible(survey: Survey, *, unit: DelayUnit) -> tuple[Problem, ...]:
     return tuple(warnings)
 
 
-def zero_delays(survey: Survey) -> Problem | None:
+def zero_delays(names: tuple[str, ...], figures_ms: Delays) -> Problem | None:
     """Return the warning about pairs of nodes with a delay of 0; None if there are none."""
-    zeros = survey.rtt_ms == 0
+    zeros = figures_ms == 0
     np.fill_diagonal(zeros, val=False)
-    return Problem("map-zero-delays", _pairs(survey.names, zeros)) if zeros.any() else None
+    return Problem("map-zero-delays", _pairs(names, zeros)) if zeros.any() else None
 
 
 def self_delays(survey: Survey) -> Problem | None:
@@ -158,12 +174,12 @@ def _is_in_nines(delay: float) -> bool:
     return False
 
 
-def _as_lost(survey: Survey, lost: Mask) -> Problem | None:
+def _as_lost(names: tuple[str, ...], figures_ms: Delays, lost: Mask) -> Problem | None:
     if not lost.any():
         return None
-    figures_ms = np.unique(survey.rtt_ms[lost])[::-1].tolist()
-    values_ms = [int(each) if each.is_integer() else each for each in figures_ms]
-    return Problem("map-delays-as-lost", {**_pairs(survey.names, lost), "rtts_ms": values_ms})
+    found_ms = np.unique(figures_ms[lost])[::-1].tolist()
+    values_ms = [int(each) if each.is_integer() else each for each in found_ms]
+    return Problem("map-delays-as-lost", {**_pairs(names, lost), "delays_ms": values_ms})
 
 
 def _pairs(names: tuple[str, ...], marked: Mask) -> dict[str, object]:

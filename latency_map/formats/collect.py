@@ -27,17 +27,19 @@ from latency_map.formats.samples import Block, DelaySample, Readings
 from latency_map.formats.source import ImportOptions, MapSource, check_file_names
 from latency_map.kinds import DelayKind, DelayUnit
 from latency_map.names import find_name_fault
+from latency_map.plausibility import find_implausible
 from latency_map.survey import Survey
 
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """The survey of a file, with notes, and unit and direction of its delays; milliseconds if units are mixed."""
+    """The survey of a file, with unit and direction of its delays, milliseconds if units are mixed; notes and warnings."""
 
     survey: Survey
     unit: DelayUnit
     kind: DelayKind
     notes: tuple[Problem, ...]
+    warnings: tuple[Problem, ...]
 
 
 def collect(
@@ -67,6 +69,7 @@ def collect(
     elif readings.graph:
         notes.append(Problem("import-graph-measured"))
     unit, kind = meaning.resolved()
+    one_way_ms = values.copy() if kind is DelayKind.ONE_WAY else None
     if kind is DelayKind.ONE_WAY:
         notes.append(Problem("import-delays-combined", {"asymmetric_pairs": count_differing(values)}))
     convert_to_round_trips(values, unit=DelayUnit.MS, kind=kind)
@@ -75,7 +78,8 @@ def collect(
     values += 0.0  # -0.0 becomes 0.0
     values.setflags(write=False)
     survey = Survey(names=names, rtt_ms=values, measured_at_s=collector.oldest_s, origin=source.name)
-    return Collected(survey=survey, unit=unit, kind=kind, notes=tuple(notes))
+    warnings = (*readings.warnings, *find_implausible(survey, unit=unit, one_way_ms=one_way_ms))
+    return Collected(survey=survey, unit=unit, kind=kind, notes=tuple(notes), warnings=warnings)
 
 
 class _Meaning:

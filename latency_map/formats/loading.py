@@ -206,7 +206,7 @@ def _import(
             unit=collected.unit,
             kind=collected.kind,
             notes=collected.notes,
-            warnings=(*raw.warnings, *find_implausible(collected.survey, unit=collected.unit)),
+            warnings=collected.warnings,
         )
     unit, kind = _resolve_meaning(source.name, (raw.unit, raw.kind), raw.stated_at, unit, kind)
     survey, notes = _to_survey(source.name, raw, unit, kind)

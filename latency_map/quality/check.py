@@ -174,7 +174,7 @@ def _find_one_way(survey: Survey) -> Iterator[Finding]:
 
 
 def _find_zeros(survey: Survey) -> Iterator[Finding]:
-    if problem := zero_delays(survey):
+    if problem := zero_delays(survey.names, survey.rtt_ms):
         zeros = survey.rtt_ms == 0
         np.fill_diagonal(zeros, val=False)
         n = len(survey)

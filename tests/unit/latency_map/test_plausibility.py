@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from gesscale.common.errors import Problem
-from latency_map import DelayUnit, Survey
+from latency_map import DelayUnit, Survey, parse_survey
 from latency_map.plausibility import find_implausible
 
 NS, US, MS, S = DelayUnit
@@ -126,7 +126,7 @@ def test_figures_of_lost_probes_are_named_in_any_unit_and_direction(pairs, both,
     rtt_ms = figure * trips * (1000 if unit is S else 1)
     warnings = find_implausible(put(ordinary(both), pairs, rtt_ms, both), unit=unit)
     (lost,) = (each for each in warnings if each.code == "map-delays-as-lost")
-    assert (lost.fields["count"], lost.fields["rtts_ms"]) == (len(pairs), [rtt_ms])
+    assert (lost.fields["count"], lost.fields["delays_ms"]) == (len(pairs), [rtt_ms])
     assert named(lost) <= pairs
 
 
@@ -135,6 +135,14 @@ def test_repeated_timeouts_are_named(pairs, both, timeout_ms, unit):
     warnings = find_implausible(put(ordinary(both), pairs, timeout_ms, both), unit=unit)
     # the unit is not doubted because of them
     assert [each.code for each in warnings if each.code != "map-delays-short"] == ["map-delays-as-lost"]
+
+
+@pytest.mark.parametrize(("figure", "code"), [(0, "map-zero-delays"), (9999, "map-delays-as-lost")])
+def test_a_figure_in_one_direction_is_named_before_both_are_added(figure, code):
+    imported = parse_survey(f"one_way_ms,a,b,c\na,0,{figure},7.5\nb,12.5,0,8.1\nc,7.6,8.2,0\n")
+    (doubt,) = imported.warnings
+    assert (doubt.code, doubt.fields["count"], doubt.fields["pairs"]) == (code, 1, ["a - b"])
+    assert imported.survey.rtt_ms[0, 1] == figure + 12.5
 
 
 @pytest.mark.parametrize(
@@ -166,7 +174,7 @@ def test_several_figures_of_lost_probes_are_named_together():
     warnings = find_implausible(survey(rtt_ms), unit=MS)
     (warning,) = warnings
     assert (warning.code, warning.fields["count"]) == ("map-delays-as-lost", 4)
-    assert warning.fields["rtts_ms"] == [9999, 5000]
+    assert warning.fields["delays_ms"] == [9999, 5000]
 
 
 @given(st.lists(st.floats(0.3, 900), min_size=len(PAIRS), max_size=len(PAIRS), unique=True))
