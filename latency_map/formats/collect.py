@@ -33,7 +33,7 @@ from latency_map.survey import Survey
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """The survey of a file, with unit and direction of its delays, milliseconds if units are mixed; notes and warnings."""
+    """The survey of a file, with unit and direction of its delays, notes and warnings; milliseconds for mixed units."""
 
     survey: Survey
     unit: DelayUnit
