@@ -1,38 +1,19 @@
 """Results of programs in JSON: Goldpinger, RIPE Atlas, mtr, cilium-health and Globalping."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from statistics import fmean
+from collections.abc import Callable, Sequence
+from ipaddress import ip_address
 from typing import NamedTuple
 
 from gesscale.common.errors import Problem
 from latency_map.errors import LatencyMapError
+from latency_map.formats.columns import parse_delay, parse_time
 from latency_map.formats.json_text import Json, at, kind_of, listed, members
 from latency_map.formats.prometheus import read_prometheus
-from latency_map.formats.rows import parse_delay, parse_time
-from latency_map.formats.samples import DelaySample, Readings
+from latency_map.formats.runs import ProbeRun
+from latency_map.formats.samples import Readings
 from latency_map.formats.source import ImportOptions, MapSource
 from latency_map.kinds import DelayKind, DelayUnit
-
-#: Difference of two means that rounding explains, in the unit of the program and as a ratio.
-_MARGIN, _MARGIN_RATIO = 0.02, 0.005
-
-
-@dataclass(slots=True, kw_only=True)
-class _Run:
-    """Probes from one node to another, as a program reports them; None for what it does not report."""
-
-    place: str
-    source: Json
-    target: Json
-    #: Single round trips, and their mean.
-    replies: Sequence[Json] = ()
-    mean: Json = None
-    sent: Json = None
-    received: Json = None
-    failed: bool = False
-    at: Json = None
 
 
 class Program(NamedTuple):
@@ -51,37 +32,60 @@ def program_of(content: Json) -> Program | None:
     return next((program for program in _PROGRAMS if program.keys <= keys), None)
 
 
-def _read(source: MapSource, runs: Iterator[_Run], unit: DelayUnit, stated_at: str) -> Readings:
-    """Return the samples of runs."""
-    samples = [sample for run in runs for sample in _samples(source.name, run, unit)]
-    return Readings(samples=samples, unit=unit, kind=DelayKind.RTT, stated_at=stated_at)
+class _Runs:
+    """Runs in the results of a program."""
+
+    def __init__(self, source: MapSource, unit: DelayUnit, stated_at: str, *notes: Problem) -> None:
+        self.file, self._unit, self._stated_at, self._notes = source.name, unit, stated_at, notes
+        self._runs: list[ProbeRun] = []
+
+    def add(
+        self,
+        place: str,
+        source: Json,
+        target: Json,
+        *,
+        replies: Sequence[Json] = (),
+        failed: bool = False,
+        at_s: Json = None,
+        **figures: Json,
+    ) -> None:
+        """Add a run; what stands for a lost probe in its replies and figures becomes NaN."""
+        for name in (source, target):
+            if not isinstance(name, str) or not name:
+                fields = {"place": place, "expected": "the name of a node", "got": kind_of(name)}
+                raise LatencyMapError("map-value-invalid", source=self.file, **fields)
+        run = ProbeRun(place=place, source=str(source), target=str(target), failed=failed, at_s=parse_time(at_s))
+        run.margin, run.margin_ratio = 0.02, 0.005
+        delays = (self._figure(place, reply) for reply in replies)
+        run.replies += [(delay, None) for delay in delays if not math.isnan(delay)]
+        for name, figure in figures.items():
+            setattr(run, name, self._figure(place, figure))
+        self._runs.append(run)
+
+    def _figure(self, place: str, value: Json) -> float:
+        return math.nan if value in (-1, "-1") else parse_delay(value, self.file, place)[0]
+
+    def readings(self) -> Readings:
+        """Return the samples of all runs."""
+        return Readings(
+            samples=[sample for run in self._runs for sample in run.samples(self.file, self._unit)],
+            unit=self._unit,
+            kind=DelayKind.RTT,
+            stated_at=self._stated_at,
+            notes=list(self._notes),
+        )
 
 
-def _samples(file: str, run: _Run, unit: DelayUnit) -> Iterator[DelaySample]:
-    """Return the samples of a run whose replies agree with their number and their mean."""
-    for name in (run.source, run.target):
-        if not isinstance(name, str) or not name:
-            raise _refusal("map-value-invalid", file, run, expected="the name of a node", got=kind_of(name))
-    replies = [delay for reply in run.replies if not math.isnan(delay := _delay(file, run, reply))]
-    mean, sent, received = (_delay(file, run, figure) for figure in (run.mean, run.sent, run.received))
-    if replies and not math.isnan(received) and received != len(replies):
-        raise _refusal("map-ping-replies-unread", file, run, target=run.target, received=received, read=len(replies))
-    found = fmean(replies or [math.nan])
-    if abs(found - mean) > _MARGIN + _MARGIN_RATIO * mean:
-        raise _refusal("map-ping-mean-contradicted", file, run, target=run.target, mean_ms=found, summary_ms=mean)
-    loss_ratio = 1.0 if run.failed else 1 - min(1.0, received / sent) if sent > 0 and received >= 0 else None
-    ends, at_s = (str(run.source), str(run.target)), parse_time(run.at)
-    for delay in replies or [mean]:
-        yield DelaySample(*ends, delay, run.place, unit, DelayKind.RTT, loss_ratio, at_s)
+def _each(content: Json) -> list[tuple[int, Json]]:
+    """Return the results in a list, or the only one, with their numbers."""
+    return list(enumerate(content if isinstance(content, list) else [content], 1))
 
 
-def _refusal(code: str, file: str, run: _Run, **fields: object) -> LatencyMapError:
-    return LatencyMapError(code, source=file, place=run.place, **fields)
-
-
-def _delay(file: str, run: _Run, value: Json) -> float:
-    """Parse a figure; NaN for what programs write if there is none."""
-    return math.nan if value in (-1, "-1") else parse_delay(value, file, run.place)[0]
+def _refuse_other(source: MapSource, kinds: set[str], program: str) -> None:
+    if others := kinds - {"ping", "None"}:
+        looks_like = f"{min(others)} of {program}; use ping"
+        raise LatencyMapError("map-form-foreign", source=source.name, looks_like=looks_like)
 
 
 def _read_goldpinger(source: MapSource, content: Json, _options: ImportOptions) -> Readings:
@@ -93,112 +97,114 @@ def _read_goldpinger(source: MapSource, content: Json, _options: ImportOptions) 
     if not pods:
         raise LatencyMapError("map-empty", source=source.name, place="responses", expected="responses of pods")
     hosts = {pod: at(response, "HostIP") for pod, response in pods.items()}
-    runs: list[_Run] = []
+    checks: list[tuple[str, str, Json]] = []
     for pod, response in pods.items():
         answer = members(response, "response")  # older versions have the results without podResults
         results = members(answer, "podResults") if {"podResults", "dnsResults"} & answer.keys() else answer
-        for other, result in results.items():
-            hosts[other] = hosts.get(other) or at(result, "HostIP")
-            if pod != other:  # a pod that checks itself measures its loopback
-                run = _Run(place=f"responses.{pod}.response.podResults.{other}", source=pod, target=other)
-                run.failed, run.at = at(result, "OK") is not True, at(result, "PingTime")
-                run.mean = None if run.failed else at(result, "response-time-ms") or 0
-                runs.append(run)
-    by_host = all(hosts.values()) and len(set(map(str, hosts.values()))) == len(hosts)
-    if by_host:
-        for run in runs:
-            run.source, run.target = hosts[str(run.source)], hosts[str(run.target)]
-    readings = _read(source, iter(runs), DelayUnit.MS, "response times of Goldpinger in milliseconds")
-    readings.names = tuple(map(str, hosts.values() if by_host else hosts))
-    readings.notes.append(Problem("import-host-names" if by_host else "import-pod-names"))
-    if zeros := sum(run.mean == 0 for run in runs):
-        readings.notes.append(Problem("import-times-zero", {"count": zeros}))
+        checks += [(pod, other, result) for other, result in results.items()]
+    for _, other, result in checks:
+        hosts[other] = hosts.get(other) or at(result, "HostIP")
+    by_host = all(hosts.values()) and len({str(host) for host in hosts.values()}) == len(hosts)
+    names = {pod: str(host) if by_host else pod for pod, host in hosts.items()}
+    runs = _Runs(
+        source, DelayUnit.MS, "response times of Goldpinger", Problem(f"import-{'host' if by_host else 'pod'}-names")
+    )
+    zeros = 0
+    for pod, other, result in checks:
+        if pod != other:  # a pod that checks itself measures its loopback
+            place, failed = f"responses.{pod}.response.podResults.{other}", at(result, "OK") is not True
+            time = 0 if failed else at(result, "response-time-ms") or 0
+            zeros += not (failed or time)
+            runs.add(place, names[pod], names[other], mean=time, failed=failed, at_s=at(result, "PingTime"))
+    readings = runs.readings()
+    readings.names = tuple(names.values())
+    readings.notes += [Problem("import-times-zero", {"count": zeros})] if zeros else []
     readings.warnings.append(Problem("map-http-times"))
     return readings
 
 
 def _read_ripe(source: MapSource, content: Json, _options: ImportOptions) -> Readings:
     """Read results of ping measurements; a target that is a probe of the same file gets the name of the probe."""
-    results = content if isinstance(content, list) else [content]
-    if others := {str(at(each, "type")) for each in results} - {"ping", "None"}:
-        looks_like = f"{min(others)} of RIPE Atlas; use ping"
-        raise LatencyMapError("map-format-unknown", source=source.name, looks_like=looks_like)
-    names = [str(at(each, "src_name") or at(each, "prb_id")) for each in results]
-    named = list(zip(results, names, strict=True))
-    of_address = {str(at(each, key)): name for key in ("src_addr", "from") for each, name in named}
-    runs = (
-        _Run(
-            place=f"result {number}",
-            source=name,
-            target=of_address.get(str(at(each, "dst_addr"))) or at(each, "dst_name") or at(each, "dst_addr"),
+    results = [(number, each, str(at(each, "src_name") or at(each, "prb_id"))) for number, each in _each(content)]
+    _refuse_other(source, {str(at(each, "type")) for _, each, _ in results}, "RIPE Atlas")
+    names = {str(at(each, key)): name for key in ("src_addr", "from") for _, each, name in results}
+    runs = _Runs(source, DelayUnit.MS, "round trips of RIPE Atlas", Problem("import-probe-names"))
+    for number, each, name in results:
+        runs.add(
+            f"result {number}",
+            name,
+            names.get(str(at(each, "dst_addr"))) or at(each, "dst_name") or at(each, "dst_addr"),
             replies=[at(reply, "rtt") for reply in listed(each, "result") if not at(reply, "dup")],
             mean=at(each, "avg"),
             sent=at(each, "sent"),
             received=at(each, "rcvd"),
-            at=at(each, "timestamp"),
+            at_s=at(each, "timestamp"),
         )
-        for number, (each, name) in enumerate(named, 1)
-    )
-    readings = _read(source, runs, DelayUnit.MS, "round trips of RIPE Atlas")
-    readings.notes.append(Problem("import-probe-names"))
-    return readings
+    return runs.readings()
 
 
 def _read_mtr(source: MapSource, content: Json, _options: ImportOptions) -> Readings:
     """Read reports of ``mtr --json``; their last hub is the target, unless it did not reply."""
-    runs = []
-    for number, each in enumerate(content if isinstance(content, list) else [content], 1):
-        hubs = listed(each, "report", "hubs")
-        run = _Run(
-            place=f"report {number}", source=at(each, "report", "mtr", "src"), target=at(each, "report", "mtr", "dst")
+    runs = _Runs(source, DelayUnit.MS, "means of mtr")
+    for number, each in _each(content):
+        ends, hubs = at(each, "report", "mtr"), listed(each, "report", "hubs")
+        last = hubs[-1] if hubs else None
+        lost = not last or at(last, "host") == "???" or _is_other(at(last, "host"), at(ends, "dst"))
+        loss = at(last, "Loss%") if isinstance(at(last, "Loss%"), int | float) else None
+        received = None if loss is None or lost else 100 - float(str(loss))
+        runs.add(
+            f"report {number}",
+            at(ends, "src"),
+            at(ends, "dst"),
+            mean=None if lost else at(last, "Avg"),
+            sent=100,
+            received=received,
+            failed=lost,
         )
-        run.failed = not hubs or at(hubs[-1], "host") == "???" or at(hubs[-1], "Loss%") == 100
-        run.mean = None if run.failed else at(hubs[-1], "Avg")
-        runs.append(run)
-    return _read(source, iter(runs), DelayUnit.MS, "means of mtr")
+    return runs.readings()
+
+
+def _is_other(first: Json, second: Json) -> bool:
+    """Return whether both are addresses and differ."""
+    try:
+        return ip_address(str(first)) != ip_address(str(second))
+    except ValueError:
+        return False
 
 
 def _read_cilium_health(source: MapSource, content: Json, _options: ImportOptions) -> Readings:
     """Read ``cilium-health status -o json``: nanoseconds by ICMP from the local node to the others."""
     here = at(content, "local", "name")
-    runs = []
-    for node in listed(content, "nodes"):
+    nodes = [node for node in listed(content, "nodes") if at(node, "name") != here]
+    note = Problem("import-one-row", {"node": here, "targets": len(nodes)})
+    runs = _Runs(source, DelayUnit.NS, "nanoseconds of cilium-health", note)
+    for node in nodes:
         icmp = at(node, "host", "primary-address", "icmp")
-        run = _Run(place=f"node {at(node, 'name')}", source=here, target=at(node, "name"))
-        run.mean, run.failed = at(icmp, "latency") or None, bool(at(icmp, "status"))
-        run.at = at(icmp, "lastProbed") or at(content, "timestamp")
-        if run.target != here:
-            runs.append(run)
-    readings = _read(source, iter(runs), DelayUnit.NS, "nanoseconds of cilium-health")
-    readings.notes.append(Problem("import-one-row", {"node": here, "targets": len(runs)}))
-    return readings
+        when = at(icmp, "lastProbed") or at(content, "timestamp")
+        failed = bool(at(icmp, "status"))
+        runs.add(f"node {at(node, 'name')}", here, at(node, "name"), mean=at(icmp, "latency"), failed=failed, at_s=when)
+    return runs.readings()
 
 
 def _read_globalping(source: MapSource, content: Json, _options: ImportOptions) -> Readings:
-    """Read measurements of type ping."""
-    runs = []
-    for each in content if isinstance(content, list) else [content]:
-        if at(each, "type") not in ("ping", None):
-            looks_like = f"{at(each, 'type')} of Globalping; use ping"
-            raise LatencyMapError("map-format-unknown", source=source.name, looks_like=looks_like)
+    """Read measurements of type ping; probes are named by their city, country and network."""
+    runs = _Runs(source, DelayUnit.MS, "round trips of Globalping", Problem("import-probe-names"))
+    for _, each in _each(content):
+        _refuse_other(source, {str(at(each, "type"))}, "Globalping")
         for number, result in enumerate(listed(each, "results"), 1):
             parts = [at(result, "probe", key) for key in ("city", "country", "asn")]
             stats = at(result, "result", "stats")
-            runs.append(
-                _Run(
-                    place=f"result {number}",
-                    source=", ".join(str(part) for part in parts if part),
-                    target=at(each, "target"),
-                    replies=[at(timing, "rtt") for timing in listed(result, "result", "timings")],
-                    mean=at(stats, "avg"),
-                    sent=at(stats, "total"),
-                    received=at(stats, "rcv"),
-                    at=at(each, "updatedAt"),
-                )
+            runs.add(
+                f"result {number}",
+                ", ".join(str(part) for part in parts if part),
+                at(each, "target"),
+                replies=[at(timing, "rtt") for timing in listed(result, "result", "timings")],
+                mean=at(stats, "avg"),
+                sent=at(stats, "total"),
+                received=at(stats, "rcv"),
+                at_s=at(each, "updatedAt"),
             )
-    readings = _read(source, iter(runs), DelayUnit.MS, "round trips of Globalping")
-    readings.notes.append(Problem("import-probe-names"))
-    return readings
+    return runs.readings()
 
 
 _PROGRAMS = (

@@ -7,13 +7,14 @@ write the unit in Latin letters, several runs one after the other; and ``fping``
 
 import math
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable
 
 from gesscale.common.errors import Problem
 from gesscale.common.text import shortened
 from latency_map.errors import LatencyMapError
-from latency_map.formats.samples import DelaySample, Readings
+from latency_map.formats.runs import ProbeRun
+from latency_map.formats.samples import Readings
 from latency_map.formats.source import ImportOptions, MapSource
 from latency_map.kinds import DelayKind, DelayUnit
 
@@ -24,8 +25,8 @@ _STAMP = r"(?:\[(\d{1,12}(?:\.\d{1,9})?)\] )?"
 _NAME = r"(\S{1,255}?)"
 _ADDRESS = r"[\da-fA-F:.%]{1,60}"
 
-_STARTS = re.compile(rf"PING6?[ (](?:\S+ bytes\) {_ADDRESS} --> )?([^\s()=]{{1,255}}?):?(?:[ (].*|$)")
-_STARTS_IN_WINDOWS = re.compile(rf"[^\d:\[\]]{{2,60}}? {_NAME}(?: \[{_ADDRESS}\])? \D{{1,60}}? \d{{1,5}} \D{{1,60}}:")
+_STARTS = re.compile(rf"PING6?[ (](?:\S+ bytes\) {_ADDRESS} --> )?([^\s()=]{{1,255}}?):?(?:(?: ?\((\S+?)\))?[ (:].*|$)")
+_STARTS_IN_WINDOWS = re.compile(rf"[^\d:\[\]]{{2,60}}? {_NAME}(?: \[({_ADDRESS})\])? \D{{1,60}}? \d{{1,5}} \D{{1,60}}:")
 _SUMMARY_STARTS = re.compile(r"--- (?:[^\W\d]+ ping )?(\S{1,255}) .*---|--- .*\bping (\S{1,255}) ---", re.IGNORECASE)
 _REPLY = re.compile(rf"{_STAMP}.*?seq=\d+.*?[\s:][^\W\d]{{1,20}} ?([=<]) ?{_FIGURE}(.*)")
 _REPLY_IN_WINDOWS = re.compile(rf"()[^=<]{{1,200}}(?:=\d+ )?[^\W\d]{{1,20}}([=<]){_FIGURE}((?: TTL=\d+)?)")
@@ -45,6 +46,9 @@ _FPING_REPLIES = re.compile(rf"{_TARGET}\s+:((?: (?:{_NUMBER}|-))+)")
 _FPING_SUMMARY = re.compile(rf"{_TARGET}\s+: xmt/rcv/%\w+ = (\d+)/(\d+)/[^,]+(?:, min/avg/max = [^/]+/({_NUMBER})/.*)?")
 _FPING_STATE = re.compile(rf"{_TARGET} (?:is (?:alive|unreachable)(?: \({_FIGURE}\))?.*|\({_FIGURE}\))")
 _LONGEST_LINE = 2000
+_COMPLAINTS = 5
+#: Marks around a name or an address.
+_AROUND = "()[]:,."
 
 PING_BEGINS = re.compile(
     r"^(?-i:PING)6?[ (]\S{1,255}[ :)].*\d|^--- (?:\S+ .*ping.*|.*\bping \S+) ---"
@@ -60,51 +64,98 @@ FPING_BEGINS = re.compile(
 )
 
 
-@dataclass(slots=True)
-class _Run:
-    """One run of a program to one target; figures in ms."""
+class _Text:
+    """The runs in a text."""
 
-    target: str
-    place: str
-    #: Round trips and their times; those of doubled replies; steps in which the figures are written.
-    replies: list[tuple[float, float | None]] = field(default_factory=list)
-    doubled: list[float] = field(default_factory=list)
-    step_ms: float = 0.0
-    #: Probes that were lost, or that another host refused; replies without a valid time, or with an upper bound of it.
-    lost: int = 0
-    refused: int = 0
-    invalid: int = 0
-    below: int = 0
-    #: From the summary: probes sent, replies received, mean round trip.
-    sent: int | None = None
-    received: int | None = None
-    mean_ms: float | None = None
+    def __init__(self, source: MapSource, options: ImportOptions) -> None:
+        self.source, self._probed_from = source, options.probed_from
+        self._runs: list[ProbeRun] = []
+        self._of_name: dict[str, ProbeRun] = {}
+        self._current: ProbeRun | None = None
+        self._below = 0
+        self._complaints: Counter[str] = Counter()
 
-    def add(
-        self, figure: str | None, unit: str, at: str | None = None, *, doubled: bool = False, below: bool = False
-    ) -> None:
-        """Add a reply, or a loss if there is no figure."""
-        if not figure:
-            self.lost += 1
-            return
-        delay_ms = self._milliseconds(figure, unit)
-        self.below += below
-        if doubled:
-            self.doubled.append(delay_ms)
-        elif delay_ms <= 0:
-            self.invalid += 1
+    def begin(self, place: str, *names: str | None) -> ProbeRun:
+        """Begin a run to a target, with its name and further names of it."""
+        run = ProbeRun(place=place, source=self._probed_from or "", target=str(names[0]))
+        self._runs.append(run)
+        self._of_name |= {name.strip(_AROUND): run for name in names if name}
+        self._current = run
+        return run
+
+    def run_of(self, place: str, name: str) -> ProbeRun:
+        """Return the last run to a target; begin one if there is none."""
+        self._current = self._of_name.get(name.strip(_AROUND)) or self.begin(place, name)
+        return self._current
+
+    def end(self, place: str, name: str) -> None:
+        """Begin the summary of a run; ping6 has the name of its target there only."""
+        last = self._runs[-1] if self._runs else None
+        if name not in self._of_name and last is not None and math.isnan(last.received):
+            last.target = name
+            self._of_name[name] = last
+        self.run_of(place, name)
+
+    def run_in(self, line: str) -> ProbeRun | None:
+        """Return the run whose target a line names, as runs may write in turns, else the last one."""
+        words = (word.strip(_AROUND) for word in line.split())
+        self._current = next((self._of_name[word] for word in words if word in self._of_name), self._current)
+        return self._current
+
+    def add(self, run: ProbeRun, figure: str, unit: str, at: str | None = None, *, below: bool = False) -> None:
+        """Add a reply, or count it if its time is not above 0."""
+        delay_ms = _milliseconds(run, figure, unit)
+        self._below += below
+        run.margin *= 2 if below else 1
+        if delay_ms > 0:
+            run.replies.append((delay_ms, float(at) if at else None))
         else:
-            self.replies.append((delay_ms, float(at) if at else None))
+            run.invalid += 1
 
-    def summarise(self, figure: str | None, unit: str) -> None:
-        """Add the mean of the summary, if there is one."""
-        if figure:
-            self.mean_ms = self._milliseconds(figure, unit)
+    def read(self, add_line: Callable[["_Text", str, str], None], program: str) -> Readings:
+        """Read all lines, and return the samples of the runs with notes."""
+        for number, line in enumerate(self.source.lines(), 1):
+            text = line.strip("\r\n\0 \t")
+            if _COMPLAINT.fullmatch(text):
+                self._complaints[shortened(text)] += 1
+            elif len(text) <= _LONGEST_LINE:
+                add_line(self, f"line {number}", text)
+        file = self.source.name
+        targets = list(dict.fromkeys(run.target for run in self._runs))
+        if not targets:
+            raise LatencyMapError("map-empty", source=file, expected=f"targets in the output of {program}")
+        if self._probed_from is None:
+            raise LatencyMapError("map-source-missing", source=file, targets=targets)
+        samples = [sample for run in self._runs for sample in run.samples(file, DelayUnit.MS)]
+        silent = sorted(set(targets) - {sample.target for sample in samples if sample.delay > 0})
+        means = sum(run.mean > 0 and not run.replies for run in self._runs)
+        facts = {
+            "import-one-row": {"node": self._probed_from, "targets": len(targets)},
+            "import-targets-silent": {"targets": silent} if silent else {},
+            "import-ping-means": {"count": means} if means else {},
+            "import-ping-below": {"count": self._below} if self._below else {},
+        }
+        complaints = self._complaints.most_common(_COMPLAINTS)
+        invalid = [(run.target, run.invalid) for run in self._runs if run.invalid]
+        return Readings(
+            samples=samples,
+            names=tuple(dict.fromkeys((self._probed_from, *targets))),
+            unit=DelayUnit.MS,
+            kind=DelayKind.RTT,
+            stated_at=f"round trips of {program} in milliseconds",
+            notes=[Problem(code, fields) for code, fields in facts.items() if fields],
+            warnings=[
+                *(Problem("import-ping-complains", {"text": text, "count": count}) for text, count in complaints),
+                *(Problem("import-ping-invalid", {"target": name, "count": count}) for name, count in invalid),
+            ],
+        )
 
-    def _milliseconds(self, figure: str, unit: str) -> float:
-        whole, _, decimals = figure.replace(",", ".").partition(".")
-        self.step_ms = max(self.step_ms, _MS_PER[unit] * 10.0 ** -len(decimals))
-        return float(f"{whole}.{decimals or 0}") * _MS_PER[unit]
+
+def _milliseconds(run: ProbeRun, figure: str, unit: str) -> float:
+    """Return a figure in ms; the step in which it is written widens the margin of the mean of its run."""
+    whole, _, decimals = figure.replace(",", ".").partition(".")
+    run.margin = max(run.margin, 1.01 * _MS_PER[unit] * 10.0 ** -len(decimals))
+    return float(f"{whole}.{decimals or 0}") * _MS_PER[unit]
 
 
 def read_ping(source: MapSource, options: ImportOptions) -> Readings:
@@ -116,132 +167,62 @@ def read_ping(source: MapSource, options: ImportOptions) -> Readings:
         The text has no target, its figures contradict each other or cannot be read, or the node on which ``ping`` ran
         is not given.
     """
-    runs: list[_Run] = []
-    complaints = []
-    for place, line in _lines(source):
-        if starts := _STARTS.fullmatch(line) or _STARTS_IN_WINDOWS.fullmatch(line):
-            runs.append(_Run(starts[1], place))
-        elif summary := _SUMMARY_STARTS.fullmatch(line):
-            name = summary[1] or summary[2]
-            if runs and runs[-1].sent is None:
-                runs[-1].target = name  # ping6 begins with the address
-            else:
-                runs.append(_Run(name, place))
-        elif _COMPLAINT.fullmatch(line):
-            complaints.append(_complaint(place, line))
-        elif runs:
-            _add_line(source.name, runs[-1], place, line)
-    return _readings(source.name, runs, options.probed_from, complaints, "ping")
+    return _Text(source, options).read(_add_line_of_ping, "ping")
 
 
-def _add_line(source: str, run: _Run, place: str, line: str) -> None:
-    if reply := _REPLY.fullmatch(line) or _REPLY_IN_WINDOWS.fullmatch(line):
+def _add_line_of_ping(text: _Text, place: str, line: str) -> None:
+    if starts := _STARTS.fullmatch(line) or _STARTS_IN_WINDOWS.fullmatch(line):
+        text.begin(place, *starts.groups())
+    elif summary := _SUMMARY_STARTS.fullmatch(line):
+        text.end(place, summary[1] or summary[2])
+    elif (run := text.run_in(line)) is None:
+        pass
+    elif reply := _REPLY.fullmatch(line) or _REPLY_IN_WINDOWS.fullmatch(line):
         stamp, sign, figure, unit, rest = reply.groups()
-        run.add(figure, unit, stamp, doubled="DUP!" in rest, below=sign == "<")
+        if "DUP!" in rest:
+            run.doubled.append(_milliseconds(run, figure, unit))
+        else:
+            text.add(run, figure, unit, stamp, below=sign == "<")
     elif times := _TIMES.fullmatch(line) or _TIMES_IN_WINDOWS.fullmatch(line):
-        run.summarise(times[1], times[2])
+        run.mean = _milliseconds(run, times[1], times[2])
     elif counts := _COUNTS.fullmatch(line) or _COUNTS_IN_WINDOWS.fullmatch(line):
-        run.sent, run.received = int(counts[1]), int(counts[2]) - run.refused
+        run.sent, run.received = float(counts[1]), float(counts[2]) - run.refused
     elif _UNREACHABLE_IN_WINDOWS.fullmatch(line):
         run.refused += 1
     elif _UNREADABLE.fullmatch(line):
-        raise LatencyMapError("map-ping-unreadable", source=source, place=place, text=shortened(line))
+        raise LatencyMapError("map-ping-unreadable", source=text.source.name, place=place, text=shortened(line))
 
 
 def read_fping(source: MapSource, options: ImportOptions) -> Readings:
     """Read the output of one or several runs of ``fping``; see `read_ping`."""
-    runs: dict[str, _Run] = {}
-    listed: dict[str, _Run] = {}
-    complaints = []
-    for place, line in _lines(source):
-        if _COMPLAINT.fullmatch(line):
-            complaints.append(_complaint(place, line))
-        elif reply := _FPING_REPLY.fullmatch(line):
-            runs.setdefault(reply[2], _Run(reply[2], place)).add(reply[3], reply[4], reply[1])
-        elif replies := _FPING_REPLIES.fullmatch(line):
-            for figure in replies[2].split():
-                listed.setdefault(replies[1], _Run(replies[1], place)).add(figure.strip("-"), "ms")
-        elif summary := _FPING_SUMMARY.fullmatch(line):
-            run = runs.setdefault(summary[1], _Run(summary[1], place))
-            run.sent, run.received = (run.sent or 0) + int(summary[2]), (run.received or 0) + int(summary[3])
-            run.summarise(summary[4], "ms")
-        elif state := _FPING_STATE.fullmatch(line):
-            run = runs.setdefault(state[1], _Run(state[1], place))
-            run.add(state[2] or state[4], state[3] or state[5])
-    for name, run in listed.items():  # the same replies again, unless fping was quiet
-        received = len(run.replies) + run.invalid
-        runs.setdefault(name, run).received = received
-        runs[name].sent = received + run.lost
-    return _readings(source.name, list(runs.values()), options.probed_from, complaints, "fping")
+    return _Text(source, options).read(_add_line_of_fping, "fping")
 
 
-def _complaint(place: str, line: str) -> Problem:
-    return Problem("import-ping-complains", {"place": place, "text": shortened(line)})
+def _add_line_of_fping(text: _Text, place: str, line: str) -> None:
+    if reply := _FPING_REPLY.fullmatch(line):
+        run = text.run_of(place, reply[2])
+        if reply[3]:
+            text.add(run, reply[3], reply[4], reply[1])
+    elif listed := _FPING_REPLIES.fullmatch(line):
+        run = text.run_of(place, listed[1])
+        figures = [figure for figure in listed[2].split() if figure != "-"]
+        if len(run.replies) + run.invalid == _counted(run.received):  # else they are shown above, too
+            for figure in figures:
+                text.add(run, figure, "ms")
+        run.sent, run.received = _counted(run.sent) + len(listed[2].split()), _counted(run.received) + len(figures)
+    elif summary := _FPING_SUMMARY.fullmatch(line):
+        run = text.run_of(place, summary[1])
+        before, now = _counted(run.received), float(summary[3])
+        run.sent, run.received = _counted(run.sent) + float(summary[2]), before + now
+        if summary[4]:  # of several summaries the mean of all replies
+            mean = _milliseconds(run, summary[4], "ms")
+            run.mean = (_counted(run.mean) * before + mean * now) / (before + now) if now else run.mean
+    elif state := _FPING_STATE.fullmatch(line):
+        run = text.run_of(place, state[1])
+        if figure := state[2] or state[4]:
+            text.add(run, figure, state[3] or state[5])
 
 
-def _readings(
-    source: str, runs: list[_Run], probed_from: str | None, complaints: list[Problem], program: str
-) -> Readings:
-    """Check the runs, and return their samples with notes."""
-    targets = list(dict.fromkeys(run.target for run in runs))
-    if not targets:
-        raise LatencyMapError("map-empty", source=source, expected=f"targets in the output of {program}")
-    if probed_from is None:
-        raise LatencyMapError("map-source-missing", source=source, targets=targets)
-    for run in runs:
-        _check(source, run)
-    samples = [sample for run in runs for sample in _samples(run, probed_from)]
-    silent = set(targets) - {sample.target for sample in samples if not math.isnan(sample.delay)}
-    notes = [Problem("import-one-row", {"node": probed_from, "targets": len(targets)})]
-    if silent:
-        notes.append(Problem("import-targets-silent", {"targets": sorted(silent)}))
-    warnings = [
-        Problem("import-ping-invalid", {"target": run.target, "count": run.invalid}) for run in runs if run.invalid
-    ]
-    if means := sum(run.mean_ms is not None and not run.replies for run in runs):
-        notes.append(Problem("import-ping-means", {"count": means}))
-    if below := sum(run.below for run in runs):
-        notes.append(Problem("import-ping-below", {"count": below}))
-    return Readings(
-        samples=samples,
-        names=tuple(dict.fromkeys((probed_from, *targets))),
-        unit=DelayUnit.MS,
-        kind=DelayKind.RTT,
-        stated_at=f"round trips of {program} in milliseconds",
-        notes=notes,
-        warnings=complaints + warnings,
-    )
-
-
-def _samples(run: _Run, probed_from: str) -> Iterator[DelaySample]:
-    """Return a sample of each reply; one of the mean if the replies are not shown, or of a loss if none came."""
-    replies = run.replies
-    if not replies and not run.invalid and run.mean_ms:
-        replies = [(run.mean_ms, None)]
-    loss_ratio = 1 - min(run.received, run.sent) / run.sent if run.sent and run.received is not None else None
-    for delay_ms, at_s in replies or [(math.nan, None)]:
-        yield DelaySample(probed_from, run.target, delay_ms, run.place, DelayUnit.MS, DelayKind.RTT, loss_ratio, at_s)
-
-
-def _check(source: str, run: _Run) -> None:
-    """Hold the replies against the summary."""
-    read = len(run.replies) + run.invalid
-    shown = read or run.mean_ms is None
-    if run.received is not None and shown and read != run.received:
-        fields = {"target": run.target, "received": run.received, "read": read}
-        raise LatencyMapError("map-ping-replies-unread", source=source, place=run.place, **fields)
-    if run.mean_ms is None or not run.replies or run.invalid:
-        return
-    single = [delay_ms for delay_ms, _ in run.replies]
-    means = [sum(figures) / len(figures) for figures in (single, single + run.doubled)]
-    margin_ms = 1.01 * run.step_ms * (1 + run.below)
-    if min(abs(mean - run.mean_ms) for mean in means) > margin_ms:
-        fields = {"target": run.target, "mean_ms": means[0], "summary_ms": run.mean_ms}
-        raise LatencyMapError("map-ping-mean-contradicted", source=source, place=run.place, **fields)
-
-
-def _lines(source: MapSource) -> Iterator[tuple[str, str]]:
-    """Return the place of each line and the line."""
-    for number, line in enumerate(source.lines(), 1):
-        if len(line) <= _LONGEST_LINE:
-            yield f"line {number}", line.strip("\r\n\0 \t")
+def _counted(figure: float) -> float:
+    """Return a figure, 0 if it is not known."""
+    return 0.0 if math.isnan(figure) else figure

@@ -4,6 +4,7 @@ import math
 import re
 from dataclasses import dataclass, replace
 
+from gesscale.common.errors import Problem
 from latency_map.errors import LatencyMapError
 from latency_map.formats.columns import find_columns, is_delay_label, parse_label, words_of
 from latency_map.formats.json_text import Json, at, listed, members
@@ -30,6 +31,23 @@ _CHOSEN = {
 _TARGETS = {"target", "destination", "dst", "dest", "peer", "remote"}
 #: Port of an address, which is that of the exporter, not of the node.
 _PORT = re.compile(r"(?<=[\w\]]):\d{1,5}$")
+_DELAYS = {"latency", "delay", "rtt", "ping", "duration"}
+#: Words of metrics that are figures of other kinds.
+_OTHER = {
+    "bucket",
+    "sum",
+    "count",
+    "total",
+    "loss",
+    "ratio",
+    "dev",
+    "deviation",
+    "jitter",
+    "best",
+    "worst",
+    "min",
+    "max",
+}
 _SERVERS = ("exported_instance", "instance", "node", "host")
 
 
@@ -84,13 +102,16 @@ def read_prometheus(source: MapSource, content: Json, options: ImportOptions) ->
     unit, kind = parse_label(metric)
     if metric in _KNOWN or "ping" in words_of(metric):
         kind = DelayKind.RTT
-    return Readings(samples=samples, unit=unit, kind=kind, stated_at=f"the metric {metric}")
+    warnings = [Problem("map-probe-durations", {"metric": metric})] if metric == "probe_duration_seconds" else []
+    return Readings(samples=samples, unit=unit, kind=kind, stated_at=f"the metric {metric}", warnings=warnings)
 
 
 def _metric(source: str, names: list[str], chosen: str | None) -> str:
     """Return the metric of the delay."""
     found = [name for name in names if (name == chosen if chosen else name in _KNOWN or is_delay_label(name))]
-    found = found or ([name for name in names if not chosen] if len(names) == 1 else [])
+    if not found and len(names) == 1 and chosen is None:
+        words = set(words_of(names[0]))
+        found = names if not words or (words & _DELAYS and not words & _OTHER) else []
     if len(found) == 1:
         return found[0]
     code = "map-columns-ambiguous" if found else "map-column-missing"

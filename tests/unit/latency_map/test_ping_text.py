@@ -142,6 +142,20 @@ def test_loss_of_a_run_does_not_hide_another_run_of_the_same_target():
     assert delay_ms(imported) == 6
 
 
+def test_runs_may_write_in_turns():
+    first, second = iputils([5, 6]).splitlines(), iputils([50, 70]).replace("edge2", "edge3").replace("0.2", "0.3")
+    turns = [line for pair in zip(first, second.splitlines(), strict=True) for line in pair]
+    turns.sort(key=lambda line: "ttl=" not in line and not line.startswith("PING"))  # the summaries at the end
+    text = "\n".join(turns[:6] + first[3:] + second.splitlines()[3:])
+    imported = read(text)
+    assert (delay_ms(imported), delay_ms(imported, "edge3")) == (5.5, 60)
+
+
+def test_fping_may_run_several_times():
+    assert delay_ms(read(fping([5, 7]) + fping([60, None, 90]))) == 33.5  # the median of 5, 7, 60, 90
+    assert delay_ms(read("edge2 : 5.00 7.00\nedge2 : 60.0 - 90.0\n")) == 33.5
+
+
 def test_times_of_replies_are_the_age_of_the_map():
     stamped = iputils([5, 6]).replace("64 bytes", "[1795273033.5] 64 bytes", 1)
     assert read(stamped).survey.measured_at_s == 1795273033.5
