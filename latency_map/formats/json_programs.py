@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from gesscale.common.errors import Problem
 from latency_map.errors import LatencyMapError
-from latency_map.formats.columns import parse_delay, parse_time
 from latency_map.formats.json_text import Json, at, kind_of, listed, members
 from latency_map.formats.prometheus import read_prometheus
+from latency_map.formats.rows import parse_delay, parse_time
 from latency_map.formats.runs import ProbeRun
 from latency_map.formats.samples import Readings
 from latency_map.formats.source import ImportOptions, MapSource
@@ -85,7 +85,7 @@ def _each(content: Json) -> list[tuple[int, Json]]:
 def _refuse_other(source: MapSource, kinds: set[str], program: str) -> None:
     if others := kinds - {"ping", "None"}:
         looks_like = f"{min(others)} of {program}; use ping"
-        raise LatencyMapError("map-form-foreign", source=source.name, looks_like=looks_like)
+        raise LatencyMapError("map-format-unknown", source=source.name, looks_like=looks_like)
 
 
 def _read_goldpinger(source: MapSource, content: Json, _options: ImportOptions) -> Readings:
@@ -106,9 +106,8 @@ def _read_goldpinger(source: MapSource, content: Json, _options: ImportOptions) 
         hosts[other] = hosts.get(other) or at(result, "HostIP")
     by_host = all(hosts.values()) and len({str(host) for host in hosts.values()}) == len(hosts)
     names = {pod: str(host) if by_host else pod for pod, host in hosts.items()}
-    runs = _Runs(
-        source, DelayUnit.MS, "response times of Goldpinger", Problem(f"import-{'host' if by_host else 'pod'}-names")
-    )
+    note = Problem("import-host-names" if by_host else "import-pod-names")
+    runs = _Runs(source, DelayUnit.MS, "response times of Goldpinger", note)
     zeros = 0
     for pod, other, result in checks:
         if pod != other:  # a pod that checks itself measures its loopback
@@ -182,7 +181,14 @@ def _read_cilium_health(source: MapSource, content: Json, _options: ImportOption
         icmp = at(node, "host", "primary-address", "icmp")
         when = at(icmp, "lastProbed") or at(content, "timestamp")
         failed = bool(at(icmp, "status"))
-        runs.add(f"node {at(node, 'name')}", here, at(node, "name"), mean=at(icmp, "latency"), failed=failed, at_s=when)
+        runs.add(
+            f"node {at(node, 'name')}",
+            here,
+            at(node, "name"),
+            mean=at(icmp, "latency") or None,
+            failed=failed,
+            at_s=when,
+        )
     return runs.readings()
 
 

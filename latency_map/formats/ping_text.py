@@ -25,7 +25,9 @@ _STAMP = r"(?:\[(\d{1,12}(?:\.\d{1,9})?)\] )?"
 _NAME = r"(\S{1,255}?)"
 _ADDRESS = r"[\da-fA-F:.%]{1,60}"
 
-_STARTS = re.compile(rf"PING6?[ (](?:\S+ bytes\) {_ADDRESS} --> )?([^\s()=]{{1,255}}?):?(?:(?: ?\((\S+?)\))?[ (:].*|$)")
+_STARTS = re.compile(
+    rf"PING6?[ (](?:\S+ bytes\) {_ADDRESS} --> )?([^\s()=]{{1,255}}?):?(?: ?\((\S+?)\))?:?(?:[ (].*|$)"
+)
 _STARTS_IN_WINDOWS = re.compile(rf"[^\d:\[\]]{{2,60}}? {_NAME}(?: \[({_ADDRESS})\])? \D{{1,60}}? \d{{1,5}} \D{{1,60}}:")
 _SUMMARY_STARTS = re.compile(r"--- (?:[^\W\d]+ ping )?(\S{1,255}) .*---|--- .*\bping (\S{1,255}) ---", re.IGNORECASE)
 _REPLY = re.compile(rf"{_STAMP}.*?seq=\d+.*?[\s:][^\W\d]{{1,20}} ?([=<]) ?{_FIGURE}(.*)")
@@ -129,7 +131,7 @@ class _Text:
         samples = [sample for run in self._runs for sample in run.samples(file, DelayUnit.MS)]
         silent = sorted(set(targets) - {sample.target for sample in samples if sample.delay > 0})
         means = sum(run.mean > 0 and not run.replies for run in self._runs)
-        facts = {
+        facts: dict[str, dict[str, object]] = {
             "import-one-row": {"node": self._probed_from, "targets": len(targets)},
             "import-targets-silent": {"targets": silent} if silent else {},
             "import-ping-means": {"count": means} if means else {},

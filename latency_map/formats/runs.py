@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 
 from latency_map.errors import LatencyMapError
-from latency_map.formats.samples import Sample
+from latency_map.formats.samples import DelaySample
 from latency_map.kinds import DelayKind, DelayUnit
 
 
@@ -34,7 +34,7 @@ class ProbeRun:
     margin: float = 0.0
     margin_ratio: float = 0.0
 
-    def samples(self, file: str, unit: DelayUnit) -> Iterator[Sample]:
+    def samples(self, file: str, unit: DelayUnit) -> Iterator[DelaySample]:
         """Return a sample of each reply; one of the mean if replies are not shown, or of a loss if none came.
 
         Raises
@@ -51,7 +51,7 @@ class ProbeRun:
             loss_ratio = 1 - min(1.0, self.received / self.sent)
         for delay, at_s in replies:
             when = self.at_s if at_s is None else at_s
-            yield Sample(self.source, self.target, delay, self.place, unit, DelayKind.RTT, loss_ratio, when)
+            yield DelaySample(self.source, self.target, delay, self.place, unit, DelayKind.RTT, loss_ratio, when)
 
     def _check(self, file: str) -> None:
         read = len(self.replies) + self.invalid
