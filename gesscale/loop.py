@@ -17,6 +17,7 @@ from gesscale.model.observation import WorkflowObservation
 from gesscale.plan.change_budget import REPAIRS, ChangeBudget, changing_now, defer_change, most_urgent_first
 from gesscale.plan.directives import Directive, apply_directives
 from gesscale.plan.filters import block_removal_on_stale_metrics, place_first, restore_lost
+from gesscale.plan.held_changes import close_to_refused, hold_without_query, name_refusals
 from gesscale.plan.node_ranking import ineligible_nodes
 from gesscale.plan.settling import settle_order
 from gesscale.ports import (
@@ -69,6 +70,7 @@ class ControlLoop:
             latencies = self.latencies.current(now_s)
             state = self._cluster_state()
             observation = replace(self.metrics.observe(now_s), node_weights=state.weights)
+            state = close_to_refused(state, observation)
             self.on_inputs(state, latencies)
         with self.measure_phase("knowledge"):
             known = replace(self._settle(observation, now_s), latencies=latencies)
@@ -78,6 +80,7 @@ class ControlLoop:
             plans = restore_lost(self.policy.plan(analyses, state, known), analyses, state, known)
             plans = block_removal_on_stale_metrics(plans, analyses)
             plans = place_first(plans, self.directives, state, known)
+            plans = name_refusals(hold_without_query(plans, observation), observation)
             plans = apply_directives(plans, self.directives, state, known, now_s)
             plans = self._within_budget(plans, analyses, known, now_s)
         return tuple(

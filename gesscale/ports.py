@@ -21,6 +21,7 @@ NODE_PROBLEMS = (
     Reason.EXCLUDED,
     Reason.WRONG_ARCHITECTURE,
     Reason.NOT_IN_POOL,
+    Reason.POD_REFUSED,
 )
 
 

@@ -58,6 +58,7 @@ class Reason(StrEnum):
     EXCLUDED = "Excluded"
     WRONG_ARCHITECTURE = "WrongArchitecture"
     NOT_IN_POOL = "NotInPool"
+    POD_REFUSED = "PodRefused"
     DELAY_UNKNOWN = "DelayUnknown"
     NOT_SELECTED = "NotSelected"
 

@@ -131,6 +131,8 @@ class OperatorReading:
     useful_replicas: Annotated[int, Field(ge=1)] | None = None
     #: Whether its tasks hold their slots for a long batch (Real-Time Mode); then its replicas are never changed.
     fixed_slots: bool = False
+    #: Why the API server refuses further executors, as a full quota does; empty if it does not.
+    executor_refusal: str = ""
     #: Reason why the newest batch was rejected; empty if it was not. The figures are then older, and no replica may be
     #: removed because of them.
     problem: str = ""

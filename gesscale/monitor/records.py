@@ -149,6 +149,8 @@ class BatchesDocument(_Document):
     active: bool = True
     #: All queries of the application.
     queries: tuple[ServedQuery, ...] = ()
+    #: Why the API server refuses further executors; empty if it does not.
+    executor_refusal: str = ""
     now_s: FiniteFloat
     last_progress_at_s: Annotated[float | None, BeforeValidator(_none_if_nan)] = None
     running_since_s: Annotated[float | None, BeforeValidator(_none_if_nan)] = None

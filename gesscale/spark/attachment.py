@@ -214,7 +214,9 @@ def _pages(
             after = int(text)
         except ValueError:
             raise InvalidValueError("batch-number-invalid", place="after", got=text) from None
-        return json_body(state.document(after=after, query=parameters.get("query", [None])[-1]))
+        refusal = order_follower.reconciler.refusal if order_follower is not None else ""
+        document = state.document(after=after, query=parameters.get("query", [None])[-1])
+        return json_body({**document, "executor_refusal": refusal})
 
     def replicas(_parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
         executors = state.executors()

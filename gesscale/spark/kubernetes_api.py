@@ -11,6 +11,7 @@ from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,9 @@ _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _MAX_BYTES = 8 << 20
 #: A watch without a line for this long is considered lost; bookmarks arrive about once per minute.
 _SILENCE_S = 90.0
-_MAX_ERROR_BYTES = 1000
+_MAX_ERROR_BYTES, _MAX_CAUSE = 10_000, 1000
+#: Fields of a pod that the API server fills in and does not accept.
+_SET_BY_SERVER = frozenset({"nodeName", "priority", "preemptionPolicy", "ephemeralContainers"})
 
 
 class ApiRequestError(GesscaleError):
@@ -79,9 +82,29 @@ class ApiServer:
 
     def executor_pods(self, namespace: str, application: str) -> list[ExecutorPod]:
         """Return the executor pods of an application that are not terminating."""
+        return [_executor_pod(pod) for pod in self._executor_pods(namespace, application)]
+
+    def executor_refusal(self, namespace: str, application: str) -> str:
+        """Return why the API server refuses a copy of an executor's pod, as a full quota does; empty if it accepts it.
+
+        It is a dry run: no pod is created. Spark only logs that a pod was refused, so nothing else shows it.
+        """
+        for pod in self._executor_pods(namespace, application)[:1]:
+            kept = {name: value for name, value in pod["spec"].items() if name not in _SET_BY_SERVER}
+            metadata = {name: pod["metadata"].get(name) or {} for name in ("labels", "annotations")}
+            copy = {"metadata": {"generateName": "gesscale-dry-run-", **metadata}, "spec": kept}
+            try:
+                self._request(_pods_path(namespace), method="POST", query={"dryRun": "All"}, body=copy)
+            except ApiRequestError as error:
+                if error.status != HTTPStatus.FORBIDDEN:
+                    raise
+                return str(error.fields["cause"])
+        return ""
+
+    def _executor_pods(self, namespace: str, application: str) -> list[dict[str, Any]]:
         query = {"labelSelector": f"spark-app-selector={application},spark-role=executor"}
         found = self._request(_pods_path(namespace), query=query)["items"]
-        return [_executor_pod(pod) for pod in found if "deletionTimestamp" not in pod["metadata"]]
+        return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
 
     def delete_pod(self, namespace: str, name: str) -> None:
         """Delete a pod; succeeds if it does not exist."""
@@ -91,8 +114,10 @@ class ApiServer:
             if error.status != 404:
                 raise
 
-    def _request(self, path: str, *, method: str = "GET", query: Mapping[str, str] | None = None) -> dict[str, Any]:
-        with self._opened(path, method=method, query=query or {}, timeout_s=self.timeout_s) as response:
+    def _request(
+        self, path: str, *, method: str = "GET", query: Mapping[str, str] | None = None, body: object = None
+    ) -> dict[str, Any]:
+        with self._opened(path, method=method, query=query or {}, body=body, timeout_s=self.timeout_s) as response:
             text = response.read(_MAX_BYTES + 1)
         try:
             if len(text) <= _MAX_BYTES and isinstance(found := json.loads(text), dict):
@@ -103,10 +128,12 @@ class ApiServer:
 
     @contextmanager
     def _opened(
-        self, path: str, *, query: Mapping[str, str], timeout_s: float, method: str = "GET"
+        self, path: str, *, query: Mapping[str, str], timeout_s: float, method: str = "GET", body: object = None
     ) -> Iterator[HTTPResponse]:
         url = f"{self.url}{path}" + (f"?{urlencode(query)}" if query else "")
-        request = Request(url, method=method, headers={"Accept": "application/json"})  # noqa: S310 - the API server's
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Accept": "application/json", "Content-Type": "application/json"}
+        request = Request(url, data, method=method, headers=headers)  # noqa: S310 - the API server's
         try:
             if token := self.token_file.read_text("utf-8").strip() if self.token_file else self.token:
                 request.add_unredirected_header("Authorization", f"Bearer {token}")
@@ -209,6 +236,6 @@ def _executor_pod(pod: Mapping[str, Any]) -> ExecutorPod:
 def _message(body: bytes) -> str:
     """Return the message of a Status object, or the body if it is not one."""
     try:
-        return str(json.loads(body)["message"])
+        return str(json.loads(body)["message"])[:_MAX_CAUSE]
     except (ValueError, LookupError, TypeError):
-        return body.decode("utf-8", "replace")
+        return body.decode("utf-8", "replace")[:_MAX_CAUSE]

@@ -229,6 +229,7 @@ def follow_orders(
             spark=scheduler,
             list_pods=partial(server.executor_pods, own_namespace, scheduler.application),
             delete_pod=partial(server.delete_pod, own_namespace),
+            executor_refusal=partial(server.executor_refusal, own_namespace, scheduler.application),
             use_placement=_template_writer(scheduler, name),
             watch=watch,
             clock_s=time.time,

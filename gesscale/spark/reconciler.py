@@ -17,6 +17,8 @@ _LOG = logging.getLogger("gesscale.spark")
 _IDLE_INTERVAL_S, _ACTIVE_INTERVAL_S, _RETRY_INTERVAL_S = 10.0, 0.5, 5.0
 _PODS_INTERVAL_S, _SLOW_PODS_INTERVAL_S, _SLOW_AFTER_S = 2.0, 15.0, 60.0
 _SETTLED_PODS_INTERVAL_S = 60.0
+#: How long Spark may take to create the pods of an order.
+_POD_CREATION_S = 10.0
 #: Longest wait for the end of a batch before executors are removed; they finish their tasks in any case.
 _BATCH_END_TIMEOUT_S = 60.0
 #: How long a restart waits for all executors of its placement before it uses the present ones.
@@ -41,6 +43,7 @@ class Reconciler:
         spark: Scheduler,
         list_pods: Callable[[], Sequence[ExecutorPod]],
         delete_pod: Callable[[str], None],
+        executor_refusal: Callable[[], str],
         use_placement: Callable[[PodPlacement], None],
         watch: ExecutorWatch,
         clock_s: Callable[[], float],
@@ -48,7 +51,7 @@ class Reconciler:
         applied_order: str = "",
     ) -> None:
         self._orders, self._spark = orders, spark
-        self._list_pods, self._delete_pod = list_pods, delete_pod
+        self._list_pods, self._delete_pod, self._executor_refusal = list_pods, delete_pod, executor_refusal
         self._use_placement, self._watch, self._clock_s = use_placement, watch, clock_s
         self._restart, self._restarted_for = restart, applied_order
         self._order: OrderDocument | None = None
@@ -61,6 +64,8 @@ class Reconciler:
         self._wake, self._stopping = threading.Event(), threading.Event()
         self._warn = CountedWarnings(_LOG).warn
         self.failures = 0
+        self.refusal = ""
+        """Why the API server refuses further executors; empty if it does not."""
 
     def start(self) -> None:
         """Start the thread."""
@@ -143,7 +148,13 @@ class Reconciler:
             return ()
         self._pods_listed_s = now_s
         try:
-            return self._list_pods()
+            pods = self._list_pods()
+            # Spark creates a pod within seconds, or has been refused.
+            if self.refusal or (len(pods) < actions.total and now_s - self._order_began_at_s > _POD_CREATION_S):
+                self.refusal = self._executor_refusal()
+                if self.refusal:
+                    self._warn("executor-refused", cause=self.refusal)
+            return pods
         except Exception as error:  # noqa: BLE001 - executors can be added and removed without the pods
             self._fail("executor-pods-unreadable", error)
             return ()

@@ -153,6 +153,8 @@ class WorkflowController:
             on_inputs=lambda cluster, latencies: inputs.append((cluster, latencies)),
         )
         decisions = loop.step(now_s)
+        readings = {each.operator: each.analysis.reading for each in decisions}
+        cluster.refused = frozenset(name for name, each in readings.items() if each and each.executor_refusal)
         state, latencies = inputs[0]
         step = WorkflowStep(
             name=loop.budget_key,

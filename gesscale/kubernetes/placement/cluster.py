@@ -34,6 +34,8 @@ class KubernetesCluster:
     term: int
     #: When the step began, seconds since the epoch.
     at_s: float
+    #: Operators whose executors the API server refused in the last step; their nodes are not at fault.
+    refused: frozenset[str] = frozenset()
     #: Nodes on which executors failed to start, by operator.
     node_backoff: dict[str, NodeBackoff] = field(default_factory=dict)
     #: By operator, its application and its order in force at the last refresh (applications, current_orders).
@@ -182,7 +184,8 @@ class KubernetesCluster:
         executors = self.applications[operator].executors
         backoff = self.node_backoff[operator]
         backoff.wait_s = self.workflow.rescale_timeout_s
-        problems = backoff.update(executors, self._ordered(operator), now_s)
+        expected = () if operator in self.refused else self._ordered(operator)
+        problems = backoff.update(executors, expected, now_s)
         return {name: Node(name=name, problem=problem, reason=Reason.NOT_READY) for name, problem in problems.items()}
 
     def _ordered(self, operator: str) -> tuple[str, ...]:

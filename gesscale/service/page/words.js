@@ -45,6 +45,7 @@ const REASONS = {
   Excluded: "The settings exclude this node.",
   WrongArchitecture: "The image does not run on this processor architecture.",
   NotInPool: "The node is not in the operator's node pool.",
+  PodRefused: "The API server refuses further executors, for example because of a ResourceQuota.",
   DelayUnknown: "The delay to this node is unknown.",
   NotSelected: "The policy chose other nodes.",
 };

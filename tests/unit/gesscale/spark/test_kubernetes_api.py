@@ -37,6 +37,34 @@ def test_executor_pods_are_listed_without_terminating_ones(httpserver, server):
     ]
 
 
+@pytest.mark.parametrize(
+    ("status", "message", "refusal"),
+    [(201, "", ""), (403, "pods is forbidden: exceeded quota: two", "pods is forbidden: exceeded quota: two")],
+)
+def test_a_copy_of_an_executors_pod_is_tried_without_creating_it(httpserver, server, status, message, refusal):
+    labels = {"spark-exec-id": "1", "spark-role": "executor"}
+    spec = {"containers": [{"name": "spark"}], "nodeName": "a", "priority": 0}
+    pod = {"metadata": {"name": "p1", "uid": "u", "labels": labels, "ownerReferences": [{}]}, "spec": spec}
+    sent = {
+        "metadata": {"generateName": "gesscale-dry-run-", "labels": labels, "annotations": {}},
+        "spec": {"containers": [{"name": "spark"}]},
+    }
+    httpserver.expect_request(PODS, method="GET").respond_with_json({"items": [pod]})
+    httpserver.expect_oneshot_request(PODS, method="POST", query_string={"dryRun": "All"}, json=sent).respond_with_json(
+        {"message": message}, status=status
+    )
+    assert server.executor_refusal("streams", "spark-1") == refusal
+
+
+def test_without_an_executor_or_an_answer_no_refusal_is_known(httpserver, server):
+    httpserver.expect_oneshot_request(PODS, method="GET").respond_with_json({"items": []})
+    assert server.executor_refusal("streams", "spark-1") == ""
+    httpserver.expect_oneshot_request(PODS, method="GET").respond_with_json({"items": [{"metadata": {}, "spec": {}}]})
+    httpserver.expect_oneshot_request(PODS, method="POST").respond_with_json({"message": "later"}, status=500)
+    with refused("driver-request-rejected", ApiRequestError, status=500):
+        server.executor_refusal("streams", "spark-1")
+
+
 def test_deleting_a_missing_pod_succeeds(httpserver, server):
     httpserver.expect_oneshot_request(f"{PODS}/p1", method="DELETE").respond_with_json({}, status=404)
     server.delete_pod("streams", "p1")

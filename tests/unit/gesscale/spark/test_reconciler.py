@@ -6,7 +6,7 @@ import pytest
 from refusals import logged_codes
 
 from gesscale.spark.executors import ExecutorWatch
-from gesscale.spark.reconcile_actions import LiveExecutor
+from gesscale.spark.reconcile_actions import ExecutorPod, LiveExecutor
 from gesscale.spark.reconciler import Reconciler
 from gesscale.wire import OrderDocument, Strategy
 
@@ -25,12 +25,14 @@ class Bench:
         self.order = None
         self.requests = []
         self.waiting = []
+        self.refusal, self.asked = "", 0
         self.between = True
         self.reconciler = Reconciler(
             orders=lambda: self.order,
             spark=self,
             list_pods=self.list_pods,
             delete_pod=lambda name: self.requests.append(("delete", name)),
+            executor_refusal=self.executor_refusal,
             use_placement=lambda placement: self.requests.append(("template", placement.order, placement.nodes)),
             watch=ExecutorWatch(lambda: self.members, lambda: self.now_s),
             clock_s=lambda: self.now_s,
@@ -42,6 +44,10 @@ class Bench:
         if self.waiting is None:
             raise RuntimeError
         return self.waiting
+
+    def executor_refusal(self):
+        self.asked += 1
+        return self.refusal
 
     def request_total(self, executors):
         self.requests.append(("total", executors))
@@ -180,3 +186,36 @@ def test_steps_are_frequent_until_all_executors_have_worked(worked):
     bench.set_order("1-1", "a")
     bench.step()
     assert (bench.next_s < 1) is not worked
+
+
+def test_a_refusal_is_asked_for_while_spark_creates_no_pod(caplog):
+    bench = Bench("a")
+    bench.waiting = [pod("1", node="a")]
+    bench.set_order("1-1", "a", "b")
+    bench.refusal = "exceeded quota"
+    bench.step()
+    assert bench.asked == 0  # Spark may take ten seconds to create the pod
+    bench.step(after_s=11)
+    assert (bench.asked, bench.reconciler.refusal) == (1, "exceeded quota")
+    assert "executor-refused" in logged_codes(caplog.text)
+    bench.set_order("1-2", "a")  # the scaler gives the executor up; the quota is still asked for
+    bench.step(after_s=61)
+    assert bench.asked == 2
+    bench.refusal = ""
+    bench.step(after_s=61)
+    assert (bench.asked, bench.reconciler.refusal) == (3, "")
+    bench.step(after_s=61)
+    assert bench.asked == 3
+
+
+def test_nothing_is_asked_while_the_pods_of_an_order_start():
+    bench = Bench("a")
+    bench.waiting = [pod("1", node="a"), pod("2", node="b")]
+    bench.set_order("1-1", "a", "b")
+    for _ in range(5):
+        bench.step(after_s=10)
+    assert bench.asked == 0
+
+
+def pod(executor, *, node):
+    return ExecutorPod(name=f"p{executor}", executor=executor, node=node, order="1-1", is_pending=executor != "1")
