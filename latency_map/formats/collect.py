@@ -1,7 +1,10 @@
 """The survey of the samples of a file: median, loss, age, unit and direction.
 
 Repeated samples of a pair are measurements: their median is the delay, and the oldest of those that have a delay is the
-age of the survey. A probe with total loss has no delay, whatever else the file states for it.
+age of the survey. A probe with total loss has no delay, whatever else the file states for it. Measurements are never
+replaced by detours. The delays are those of links, whose shortest paths are computed, if the caller says so, or if the
+file is a graph that has each pair at most once, without times and loss, for less than `NEARLY_COMPLETE_RATIO` of the
+pairs: who measures all pairs misses a few, who draws a network leaves most of them out.
 """
 
 import math
@@ -10,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gesscale.common.errors import Problem
 from latency_map.delays import (
@@ -22,18 +26,27 @@ from latency_map.delays import (
     find_out_of_range,
 )
 from latency_map.errors import LatencyMapError, error_of
-from latency_map.formats.links import is_nearly_complete, shortest_paths
 from latency_map.formats.samples import Block, DelaySample, Readings
 from latency_map.formats.source import ImportOptions, MapSource, check_file_names
 from latency_map.kinds import DelayKind, DelayUnit
 from latency_map.names import find_name_fault
+from latency_map.paths import shortest_paths
 from latency_map.plausibility import find_implausible
-from latency_map.survey import Survey
+from latency_map.survey import Mask, Survey
+
+#: Share of the pairs with a delay from which on a graph has measurements.
+NEARLY_COMPLETE_RATIO = 0.8
+
+#: Relative difference up to which a link is as long as a path.
+_ROUNDING_RATIO = 1e-9
+
+#: Warnings of single samples, which the median of a pair may hide.
+_OF_SAMPLES = ("map-zero-delays", "map-delays-as-lost")
 
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """The survey of a file, with unit and direction of its delays, notes and warnings; milliseconds for mixed units."""
+    """The survey of a file, with notes and warnings; the unit is milliseconds if several are stated."""
 
     survey: Survey
     unit: DelayUnit
@@ -54,21 +67,25 @@ def collect(
     """
     meaning = _Meaning(source.name, readings, unit, kind)
     collector = _Collector(source, meaning, readings)
+    extremes: list[Delays] = []
     if isinstance(readings.samples, Block):
         names, values = readings.samples.names, _converted(source.name, readings.samples, meaning)
     else:
         collector.add(readings.samples)
-        order = collector.order()
-        names = collector.names(order, options.names)
-        values = collector.delays(order, least=options.links is True)
+        names, values, *extremes = collector.result(options.names)
+    unit, kind = meaning.resolved()
     notes = [*meaning.notes(), *readings.notes, *collector.notes()]
-    network = readings.graph and collector.most < 2 and not collector.with_loss and collector.oldest_s is None
-    if options.links or (options.links is None and network and not is_nearly_complete(values)):
-        values, note = shortest_paths(values, directed=readings.directed or not readings.graph)
-        notes.append(note)
+    network = readings.graph and not collector.repeated and not collector.with_loss and collector.oldest_s is None
+    complete = _pairs(~np.isnan(values)) >= NEARLY_COMPLETE_RATIO * len(names) * (len(names) - 1) / 2
+    if options.links or (options.links is None and network and not complete):
+        links = extremes[0] if extremes else values
+        if readings.graph and not readings.directed:
+            links = np.where(np.isnan(links), links.T, links)
+        values = shortest_paths(links)
+        replaced = _pairs(values < links * (1 - _ROUNDING_RATIO))
+        notes.append(Problem("import-paths-computed", {"links": _pairs(~np.isnan(links)), "replaced": replaced}))
     elif readings.graph:
         notes.append(Problem("import-graph-measured"))
-    unit, kind = meaning.resolved()
     one_way_ms = values.copy() if kind is DelayKind.ONE_WAY else None
     if kind is DelayKind.ONE_WAY:
         notes.append(Problem("import-delays-combined", {"asymmetric_pairs": count_differing(values)}))
@@ -78,8 +95,12 @@ def collect(
     values += 0.0  # -0.0 becomes 0.0
     values.setflags(write=False)
     survey = Survey(names=names, rtt_ms=values, measured_at_s=collector.oldest_s, origin=source.name)
-    warnings = (*readings.warnings, *find_implausible(survey, unit=unit, one_way_ms=one_way_ms))
-    return Collected(survey=survey, unit=unit, kind=kind, notes=tuple(notes), warnings=warnings)
+    warnings = [*readings.warnings, *find_implausible(survey, unit=unit, one_way_ms=one_way_ms)]
+    for extreme in extremes if collector.repeated else ():
+        hidden = find_implausible(Survey(names=names, rtt_ms=extreme), unit=unit)
+        found = {each.code for each in warnings}
+        warnings += [each for each in hidden if each.code in _OF_SAMPLES and each.code not in found]
+    return Collected(survey, unit, kind, tuple(notes), tuple(warnings))
 
 
 class _Meaning:
@@ -93,28 +114,33 @@ class _Meaning:
 
     def scale(self, unit: DelayUnit | None, kind: DelayKind | None, place: str) -> tuple[float, float, float, str]:
         """Return the conversion to ms of a sample that states these: factor, divisor, largest delay and unit."""
-        if unit is not None and self._given_unit not in (None, unit):
-            raise self._conflict("map-unit-conflict", "--unit", unit, self._given_unit, place)
-        if kind is not None and self._kind not in (None, kind):
-            raise self._conflict("map-kind-conflict", "--kind", kind, self._kind, place)
+        for code, option, stated, given in (
+            ("map-unit-conflict", "--unit", unit, self._given_unit),
+            ("map-kind-conflict", "--kind", kind, self._kind),
+        ):
+            if stated is not None and given not in (None, stated):
+                problem = Problem(code, {"stated": str(stated), "given": str(given), "option": option})
+                raise error_of(problem, source=self._source, place=place)
         self._kind = self._kind or kind
         in_force = unit or self._given_unit or self._readings.unit
         if in_force is None and self._units:
             raise LatencyMapError("map-units-mixed", source=self._source, place=place)
-        if in_force is None or self._kind is None:
-            raise self._missing(in_force)
-        self._units.add(in_force)
+        if in_force is not None:
+            self._units.add(in_force)
+        in_force, trips = self.resolved(in_force)[0], TRIPS[self.resolved(in_force)[1]]
         times, over = MS_PER_UNIT[in_force]
-        return times, over, MAX_RTT_MS / (times / over) / TRIPS[self._kind], in_force.value
+        return times, over, MAX_RTT_MS / (times / over) / trips, in_force.value
 
-    def resolved(self) -> tuple[DelayUnit, DelayKind]:
-        """Return unit and direction; raise if one is not stated."""
-        unit = self._given_unit or self._readings.unit
-        if self._units:
+    def resolved(self, unit: DelayUnit | None = None) -> tuple[DelayUnit, DelayKind]:
+        """Return unit and direction; raise LatencyMapError if one is not stated."""
+        if unit is None and self._units:
             unit = next(iter(self._units)) if len(self._units) == 1 else DelayUnit.MS
-        if unit is None or self._kind is None:
-            raise self._missing(unit)
-        return unit, self._kind
+        unit = unit or self._given_unit or self._readings.unit
+        if unit is not None and self._kind is not None:
+            return unit, self._kind
+        missing = [Problem("map-unit-missing", {"option": "--unit"})] if unit is None else []
+        missing += [Problem("map-kind-missing", {"option": "--kind"})] if self._kind is None else []
+        raise error_of(*missing, source=self._source)
 
     def notes(self) -> list[Problem]:
         """Return a note for each statement of the file that the caller overrules."""
@@ -128,18 +154,6 @@ class _Meaning:
             if given is not None and stated is not None and given != stated
         ]
 
-    def _missing(self, unit: DelayUnit | None) -> LatencyMapError:
-        missing = []
-        if unit is None:
-            missing.append(Problem("map-unit-missing", {"option": "--unit"}))
-        if self._kind is None:
-            missing.append(Problem("map-kind-missing", {"option": "--kind"}))
-        return error_of(*missing, source=self._source)
-
-    def _conflict(self, code: str, option: str, stated: object, given: object, place: str) -> LatencyMapError:
-        fields = {"stated": str(stated), "given": str(given), "option": option}
-        return error_of(Problem(code, fields), source=self._source, place=place)
-
 
 class _Collector:
     """The samples of a file by pair, in ms."""
@@ -150,8 +164,8 @@ class _Collector:
         self._numbers: dict[str, int] = {}
         self._from, self._to, self._delays = array("i"), array("i"), array("d")
         self._missing = self._lost = self._contradicting = self._loops = 0
-        #: Largest number of delays of one pair.
-        self.most = 0
+        #: Largest number of delays of one pair, if any pair has several.
+        self.repeated = 0
         self.with_loss = False
         self.oldest_s: float | None = None
 
@@ -195,72 +209,71 @@ class _Collector:
         self._contradicting += not math.isnan(delay)
         return True
 
-    def order(self) -> list[int]:
-        """Return the numbers of the nodes in their order: that of the file, or by number if all names are numbers."""
-        found = list(self._numbers)
-        numbered = not self._readings.names and all(map(_is_node_number, found))
-        return sorted(range(len(found)), key=lambda node: int(found[node]) if numbered else node)
+    def result(self, listed: tuple[str, ...] | None) -> tuple[tuple[str, ...], Delays, Delays, Delays]:
+        """Return the names, and the median, least and largest delays in ms, NaN where a pair has none.
 
-    def names(self, order: list[int], listed: tuple[str, ...] | None) -> tuple[str, ...]:
-        """Return the names in an order; of listed names, those that the numbers in the file stand for."""
+        Nodes whose names are all numbers are sorted by number; of listed names, those are taken that they stand for.
+        """
         found = list(self._numbers)
-        names = tuple(found[node] for node in order)
-        if listed is None:
-            return names
-        if not all(_is_node_number(name) and 1 <= int(name) <= len(listed) for name in names):
-            raise LatencyMapError("map-nodes-unnumbered", source=self._source, names=len(listed))
-        names = tuple(listed[int(name) - 1] for name in names)
-        check_file_names(self._source, names)
-        return names
+        if not self._readings.names and all(map(_is_node_number, found)):
+            found.sort(key=int)
+        names = tuple(found)
+        if listed is not None:
+            if not all(_is_node_number(name) and 1 <= int(name) <= len(listed) for name in found):
+                raise LatencyMapError("map-nodes-unnumbered", source=self._source, names=len(listed))
+            names = tuple(listed[int(name) - 1] for name in found)
+            check_file_names(self._source, names)
+        rank = np.empty(len(found), np.int64)
+        rank[[self._numbers[name] for name in found]] = np.arange(len(found))
+        return names, *self._statistics(rank)
 
-    def delays(self, order: list[int], *, least: bool) -> Delays:
-        """Return the median delay of each pair in ms, or the least of parallel links; NaN if it has none."""
-        count = len(order)
-        delays: Delays = np.full((count, count), np.nan)
+    def _statistics(self, rank: NDArray[np.int64]) -> tuple[Delays, Delays, Delays]:
+        count = len(rank)
+        median: Delays = np.full((count, count), np.nan)
         if not self._delays:
-            return delays
-        rank = np.empty(count, np.int64)
-        rank[order] = np.arange(count)
-        pairs = rank[np.frombuffer(self._from, np.int32)] * count + rank[np.frombuffer(self._to, np.int32)]
+            return median, median, median
+        pairs = rank[np.frombuffer(self._from, np.int32)]
+        pairs *= count  # in place, as these arrays are as long as the file
+        pairs += rank[np.frombuffer(self._to, np.int32)]
         figures = np.frombuffer(self._delays)
-        times = np.bincount(pairs, minlength=count * count)
-        self.most = int(times.max())
-        once = times[pairs] == 1
-        delays.ravel()[pairs[once]] = figures[once]
-        if self.most > 1:
-            pairs, figures = pairs[~once], figures[~once]
-            by_pair = np.lexsort((figures, pairs))
-            pairs, figures = pairs[by_pair], figures[by_pair]
-            of_pair, starts, times = np.unique(pairs, return_index=True, return_counts=True)
-            low, high = figures[starts + (times - 1) // 2], figures[starts + times // 2]
-            medians = np.where(low == high, low, (low + high) / 2)
-            delays.ravel()[of_pair] = figures[starts] if least else medians
-        return delays
+        median.ravel()[pairs] = figures
+        times = np.bincount(pairs)
+        if times.max() == 1:
+            return median, median, median
+        self.repeated = int(times.max())
+        least, largest = median.copy(), median.copy()
+        several = times[pairs] > 1
+        pairs, figures = pairs[several], figures[several]
+        by_pair = np.lexsort((figures, pairs))
+        pairs, figures = pairs[by_pair], figures[by_pair]
+        of_pair, starts, times = np.unique(pairs, return_index=True, return_counts=True)
+        low, high = figures[starts + (times - 1) // 2], figures[starts + times // 2]
+        median.ravel()[of_pair] = np.where(low == high, low, (low + high) / 2)
+        least.ravel()[of_pair], largest.ravel()[of_pair] = figures[starts], figures[starts + times - 1]
+        return median, least, largest
 
     def notes(self) -> list[Problem]:
         """Return notes on repeated, lost and missing samples."""
+        medians = {"rows": len(self._delays), "rows_per_pair": self.repeated}
         counts = {
             "import-rows-incomplete": self._missing - self._lost,
             "import-rows-lost": self._lost,
             "import-lost-delays-dropped": self._contradicting,
             "import-loops-skipped": self._loops,
         }
-        notes = [Problem(code, {"count": count}) for code, count in counts.items() if count]
-        if self.most > 1:
-            notes.insert(0, Problem("import-medians-taken", {"rows": len(self._delays), "rows_per_pair": self.most}))
-        return notes
+        notes = [Problem("import-medians-taken", medians)] if self.repeated else []
+        return notes + [Problem(code, {"count": count}) for code, count in counts.items() if count]
 
     def _number(self, name: str, place: str) -> int:
         """Return the number of a node, and add it if it is new."""
-        if name in self._numbers:
-            return self._numbers[name]
-        place = place.partition(", column")[0]  # that of the delay
-        if fault := find_name_fault((name,)):
-            raise error_of(fault[1], source=self._source, place=place)
-        if len(self._numbers) == self._limits.nodes:
-            raise error_of(self._limits.too_many_nodes(), source=self._source, place=place)
-        self._numbers[name] = len(self._numbers)
-        return self._numbers[name]
+        number = self._numbers.setdefault(name, len(self._numbers))
+        if number == len(self._numbers) - 1:
+            place = place.partition(", column")[0]  # that of the delay
+            fault = find_name_fault((name,))
+            if fault or number == self._limits.nodes:
+                problem = fault[1] if fault else self._limits.too_many_nodes()
+                raise error_of(problem, source=self._source, place=place)
+        return number
 
 
 def _converted(source: str, block: Block, meaning: _Meaning) -> Delays:
@@ -271,6 +284,11 @@ def _converted(source: str, block: Block, meaning: _Meaning) -> Delays:
         raise error_of(fault.problem, source=source, place=f"{block.place(fault.row, fault.column)}, {pair}")
     convert_to_round_trips(block.values, unit=unit, kind=DelayKind.RTT)
     return block.values
+
+
+def _pairs(marked: Mask) -> int:
+    """Count the pairs of different nodes that are marked in one direction at least."""
+    return int(np.count_nonzero(np.triu(marked | marked.T, 1)))
 
 
 def _is_node_number(name: str) -> bool:

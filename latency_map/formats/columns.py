@@ -74,7 +74,7 @@ _TIME |= word_set("unixtime timestamps sampled recorded observed") | UNITS.keys(
 _METRIC = word_set("metric measure statistic stat variable quantile percentile")
 _DIRECTION = word_set("kind direction way")
 
-_WORD = re.compile(r"p\d+\b|[^\W\d_]+|\d+|%")
+_WORD = re.compile(r"p\d+|[^\W\d_]+|\d+|%")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _JOINED = {
     ("round", "trip"): "roundtrip",

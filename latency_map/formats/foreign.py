@@ -28,7 +28,8 @@ _TEXTS = (
     (r"(?:#!.*python|from mininet\.|import )", "a program in Python"),
     (r"(?:strict )?(?:di)?graph \S* ?\{", "a graph in the language of Graphviz; convert it to GML"),
     (r"%PDF-", "a document in PDF"),
-    (r"\S+:[ \t]*\n[ ]+(?:- )?\S+:", "YAML; convert it to JSON"),
+    (r"(?:---\s*\n)?[^\s,;|]+:[ \t]*\n[ ]*(?:- |[^\s,;|]+:)", "YAML; convert it to JSON"),
+    (r"\[+[A-Za-z][\w. -]*\]+[ \t]*\n[^\[\n]*=", "TOML or a file of settings"),
 )
 
 

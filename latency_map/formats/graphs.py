@@ -8,7 +8,7 @@ from xml.etree.ElementTree import ParseError
 
 from gesscale.common.errors import Problem
 from latency_map.errors import LatencyMapError
-from latency_map.formats.columns import find_columns, is_delay_label
+from latency_map.formats.columns import find_columns
 from latency_map.formats.foreign import looks_like
 from latency_map.formats.rows import RowReader
 from latency_map.formats.samples import Readings
@@ -84,13 +84,8 @@ def _of_graph(source: MapSource, graph: Graph, notes: list[Problem], options: Im
         graph=True,
         directed=graph.is_directed(),
         names=names,
-        notes=[*naming, *notes, *note_on_key(labels[rows.columns.delay]), *rows.notes()],
+        notes=[*naming, *notes, *rows.notes()],
     )
-
-
-def note_on_key(key: str) -> list[Problem]:
-    """Return a note on the key of the delay if it is not called so, such as a weight."""
-    return [] if is_delay_label(key) else [Problem("import-key-assumed", {"key": key})]
 
 
 def name_nodes(nodes: Sequence[tuple[str, Mapping[str, object]]]) -> tuple[tuple[str, ...], list[Problem]]:

@@ -12,7 +12,7 @@ from gesscale.common.errors import Problem
 from latency_map.errors import LatencyMapError
 from latency_map.formats.columns import find_columns, has_columns, is_delay_label, parse_label, words_of
 from latency_map.formats.foreign import json_looks_like
-from latency_map.formats.graphs import name_nodes, note_on_key
+from latency_map.formats.graphs import name_nodes
 from latency_map.formats.json_programs import program_of
 from latency_map.formats.json_text import Json, kind_of
 from latency_map.formats.rows import RowReader, parse_time, unit_of
@@ -82,7 +82,7 @@ def read_json(source: MapSource, options: ImportOptions) -> Readings:
         graph=facts.graph,
         directed=facts.directed,
         names=names,
-        notes=[*notes, *note_on_key(label), *reader.notes()],
+        notes=[*notes, *reader.notes()],
         warnings=warnings,
     )
 

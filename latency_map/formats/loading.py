@@ -10,18 +10,15 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
-import numpy as np
-
 from gesscale.common.errors import Problem, cause_of
 from gesscale.common.logs import log_problem
-from latency_map.delays import convert_to_round_trips, count_differing, find_out_of_range
 from latency_map.errors import LatencyMapError, error_of
 from latency_map.formats.collect import collect
 from latency_map.formats.document import read_document, survey_to_document
 from latency_map.formats.matrix import map_to_matrix
 from latency_map.formats.recognise import FORMATS, recognise
 from latency_map.formats.samples import Readings
-from latency_map.formats.source import DEFAULT_OPTIONS, ImportOptions, MapSource, RawDelays, read_source
+from latency_map.formats.source import DEFAULT_OPTIONS, ImportOptions, MapSource, read_source
 from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, MapFormat, member_or_none
 from latency_map.limits import DEFAULT_LIMITS, MapLimits
 from latency_map.matrix import LatencyMap
@@ -191,78 +188,27 @@ def _import(
         map_format, reason = recognise(source, options)
     _check_options(source.name, map_format, options)
     if map_format is MapFormat.DOCUMENT:
-        survey = read_document(source)
-        stated = (DelayUnit.MS, DelayKind.RTT)
-        unit, kind = _resolve_meaning(source.name, stated, "unit and delay", unit, kind)
+        survey, stated = read_document(source), Readings(samples=(), unit=DelayUnit.MS, kind=DelayKind.RTT)
+        for code, option, given, fixed in (
+            ("map-unit-conflict", "--unit", unit, stated.unit),
+            ("map-kind-conflict", "--kind", kind, stated.kind),
+        ):
+            if given not in (None, fixed):
+                problem = Problem(code, {"stated": str(fixed), "given": str(given), "option": option})
+                raise error_of(problem, source=source.name)
+        unit, kind = DelayUnit.MS, DelayKind.RTT
         warnings = find_implausible(survey, unit=unit)
         return Imported(survey=survey, map_format=map_format, reason=reason, unit=unit, kind=kind, warnings=warnings)
-    raw = FORMATS[map_format].read(source, options)
-    if isinstance(raw, Readings):
-        collected = collect(source, raw, unit, kind, options)
-        return Imported(
-            survey=collected.survey,
-            map_format=map_format,
-            reason=reason,
-            unit=collected.unit,
-            kind=collected.kind,
-            notes=collected.notes,
-            warnings=collected.warnings,
-        )
-    unit, kind = _resolve_meaning(source.name, (raw.unit, raw.kind), raw.stated_at, unit, kind)
-    survey, notes = _to_survey(source.name, raw, unit, kind)
+    found = collect(source, FORMATS[map_format].read(source, options), unit, kind, options)
     return Imported(
-        survey=survey,
+        survey=found.survey,
         map_format=map_format,
         reason=reason,
-        unit=unit,
-        kind=kind,
-        notes=notes,
-        warnings=raw.warnings + find_implausible(survey, unit=unit),
+        unit=found.unit,
+        kind=found.kind,
+        notes=found.notes,
+        warnings=found.warnings,
     )
-
-
-def _resolve_meaning(
-    source: str,
-    stated: tuple[DelayUnit | None, DelayKind | None],
-    stated_at: str,
-    unit: DelayUnit | None,
-    kind: DelayKind | None,
-) -> tuple[DelayUnit, DelayKind]:
-    """Return unit and kind as the file or the caller states them; raise if they differ or are missing."""
-    for code, option, given, in_file in (
-        ("map-unit-conflict", "--unit", unit, stated[0]),
-        ("map-kind-conflict", "--kind", kind, stated[1]),
-    ):
-        if given is not None and in_file is not None and given != in_file:
-            problem = Problem(code, {"stated": in_file.value, "given": given.value, "option": option})
-            raise error_of(problem, source=source, place=stated_at)
-    unit, kind = unit or stated[0], kind or stated[1]
-    if unit is not None and kind is not None:
-        return unit, kind
-    missing = []
-    if unit is None:
-        missing.append(Problem("map-unit-missing", {"option": "--unit"}))
-    if kind is None:
-        missing.append(Problem("map-kind-missing", {"option": "--kind"}))
-    raise error_of(*missing, source=source)
-
-
-def _to_survey(source: str, raw: RawDelays, unit: DelayUnit, kind: DelayKind) -> tuple[Survey, tuple[Problem, ...]]:
-    """Convert delays to round trips in place, and return the survey with notes on the conversion."""
-    if fault := find_out_of_range(raw.values, unit=unit, kind=kind):
-        pair = f"{raw.names[fault.row]} to {raw.names[fault.column]}"
-        raise error_of(fault.problem, source=source, place=f"{raw.place(fault.row, fault.column)}, {pair}")
-    notes = raw.notes
-    if kind is DelayKind.ONE_WAY:
-        notes += (Problem("import-delays-combined", {"asymmetric_pairs": count_differing(raw.values)}),)
-    rtt_ms = raw.values
-    convert_to_round_trips(rtt_ms, unit=unit, kind=kind)
-    to_itself = rtt_ms.diagonal()
-    np.fill_diagonal(rtt_ms, np.where(np.isnan(to_itself), 0.0, to_itself))
-    rtt_ms += 0.0  # -0.0 becomes 0.0
-    rtt_ms.setflags(write=False)
-    survey = Survey(names=raw.names, rtt_ms=rtt_ms, measured_at_s=raw.measured_at_s, origin=source)
-    return survey, notes
 
 
 _OPTIONS = {

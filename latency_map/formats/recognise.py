@@ -22,7 +22,7 @@ from latency_map.formats.ping_text import FPING_BEGINS, PING_BEGINS, read_fping,
 from latency_map.formats.rows import is_number
 from latency_map.formats.samples import Readings
 from latency_map.formats.sheet import HEAD_ROWS, SheetRow, is_number_or_missing, rows_at_head
-from latency_map.formats.source import ImportOptions, MapSource, RawDelays
+from latency_map.formats.source import ImportOptions, MapSource
 from latency_map.kinds import MapFormat
 
 _HEAD_CHARACTERS = 1 << 20
@@ -37,7 +37,7 @@ class FormatReader:
     """Reader of a file format."""
 
     #: Reads a file.
-    read: Callable[[MapSource, ImportOptions], Readings | RawDelays]
+    read: Callable[[MapSource, ImportOptions], Readings]
     #: Returns the evidence in the beginning of a text for this format, "" if there is none. None for rows of cells.
     begins: Callable[[MapSource], str] | None = None
     #: The fields of `ImportOptions` that it uses.
@@ -86,14 +86,14 @@ def recognise(source: MapSource, options: ImportOptions) -> tuple[MapFormat, str
         The text is of no known format, or fits two.
     """
     begins = source.text[:1000].lstrip()
-    if begins[:1] in ("{", "[") and not _DATED.match(begins):
-        return _recognise_json(source)
     for name, reader in FORMATS.items():
         reason = reader.begins(source) if reader.begins else ""
         if reason:
             return name, reason
     if program := looks_like(source):
         raise LatencyMapError("map-format-unknown", source=source.name, looks_like=program)
+    if begins[:1] in ("{", "["):
+        return _recognise_json(source)
     if any((options.from_column, options.to_column, options.delay_column, options.unit_column)):
         return MapFormat.PAIRS, "options name its columns"
     rows = rows_at_head(source)
@@ -156,7 +156,7 @@ def _recognise_numbers(rows: Sequence[SheetRow]) -> tuple[MapFormat, str] | str:
 def _looks_like(source: MapSource, rows: Sequence[SheetRow]) -> str:
     """Describe a text for a message."""
     cells = rows[0].cells
-    if len(cells) > 1:
+    if len(cells) > 1 and any(mark in source.text[:1000] for mark in ",;\t|"):
         columns = ", ".join(shortened(cell) for cell in cells[:8])
         return f"a table with the columns {columns}"
     return f"text that begins with {shortened(source.text.strip()[:80])}"

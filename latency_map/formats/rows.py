@@ -96,11 +96,12 @@ class RowReader:
         return DelaySample(source, target, delay, place, own_unit or by_row, kind, loss_ratio, self._at_s(cells))
 
     def notes(self) -> list[Problem]:
-        """Return notes on marks of missing delays, and on times that could not be read."""
+        """Return notes on the label of the delay, on marks of missing ones, and on times that could not be read."""
+        label = self.labels[self.columns.delay]
+        assumed = [] if rank_of(label) in ("delay", "elapsed") else [Problem("import-key-assumed", {"key": label})]
         marks = [Problem("import-cells-missing", {"mark": mark, "count": n}) for mark, n in self.marks.items()]
-        return marks + [
-            Problem("import-times-unread", {"label": label, "count": n}) for label, n in self.unread.items()
-        ]
+        times = [Problem("import-times-unread", {"label": label, "count": n}) for label, n in self.unread.items()]
+        return assumed + marks + times
 
     def _check_unit(self, place: str, *units: DelayUnit | None) -> None:
         stated = {unit for unit in units if unit is not None}

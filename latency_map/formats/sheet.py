@@ -234,7 +234,7 @@ def _delimiter(source: MapSource) -> str:
     """
     lines = (line for line in source.lines() if line.strip() and not _is_comment(line))
     head = list(islice(lines, 100))
-    if any("|" in line and _RULE.fullmatch(line.strip()) for line in head):
+    if any(("|" in line or "+" in line) and _RULE.fullmatch(line.strip()) for line in head):
         return "|"
     first = head[0] if head else ""
     plain = _QUOTED.sub("", first)

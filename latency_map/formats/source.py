@@ -4,26 +4,22 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
-from gesscale.common.errors import Problem, cause_of
-from latency_map.delays import Delays
+from gesscale.common.errors import cause_of
 from latency_map.errors import LatencyMapError, error_of
 from latency_map.formats.json_text import Json, parse_json
-from latency_map.kinds import DelayKind, DelayUnit
 from latency_map.limits import DEFAULT_LIMITS, MapLimits
 from latency_map.names import find_name_fault
-
-#: Maps row and column of the matrix, counted from 0, to a place such as ``line 3, column 4``; "" if unknown.
-CellPlace = Callable[[int, int], str]
 
 _CHUNK_BYTES = 1 << 20
 _GZIP = b"\x1f\x8b"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_BINARY = {b"PK\x03\x04": "a ZIP archive, such as XLSX", b"PAR1": "Parquet", b"SQLite": "SQLite", b"\x93NUMPY": "NumPy"}
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 
 
@@ -69,8 +65,12 @@ def read_source(file: Path | str | BinaryIO, limits: MapLimits, name: str = "sta
         if content.startswith(_GZIP):
             with gzip.GzipFile(fileobj=io.BytesIO(content)) as unpacked:
                 content = _read_up_to(unpacked, limit + 1)
+        if binary := next((kind for magic, kind in _BINARY.items() if content.startswith(magic)), ""):
+            raise LatencyMapError("map-format-unknown", source=name, looks_like=binary)
         encoding = "utf-16" if content.startswith(_UTF16) else "utf-8-sig"
         text = content.decode(encoding) if len(content) <= limit else ""
+    except LatencyMapError:
+        raise
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise LatencyMapError("map-unreadable", source=name, cause=cause_of(error)) from None
     if len(content) > limit:
@@ -84,29 +84,6 @@ def _read_up_to(stream: BinaryIO | gzip.GzipFile, count: int) -> bytes:
     while len(content) < count and (chunk := stream.read(min(_CHUNK_BYTES, count - len(content)))):
         content += chunk
     return bytes(content)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RawDelays:
-    """Delays as a file contains them."""
-
-    #: The n nodes.
-    names: tuple[str, ...]
-    #: Shape ``(n, n)``, row to column, in the unit of the file; NaN where missing. The import converts it in place.
-    values: Delays
-    #: Place of a delay in the file.
-    place: CellPlace
-    #: Unit and direction that the file states; None if it does not (unit, kind).
-    unit: DelayUnit | None = None
-    kind: DelayKind | None = None
-    #: Place where it states them.
-    stated_at: str = ""
-    #: Time of the measurement, in seconds since the epoch; None if the file does not state it.
-    measured_at_s: float | None = None
-    #: Notes on the interpretation of the file.
-    notes: tuple[Problem, ...] = ()
-    #: Doubts about the delays.
-    warnings: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

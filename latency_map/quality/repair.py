@@ -9,12 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy
 
 from gesscale.common.text import format_list
 from latency_map.delays import MAX_RTT_MS, Delays, round_trips_ms
 from latency_map.errors import LatencyMapError, UnknownNodeError
 from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, Fill, Symmetrise, member, member_or_none
+from latency_map.paths import shortest_paths
 from latency_map.quality.coordinates import DIMENSIONS, embed, held_out_error
 from latency_map.quality.pairs import first_pair, missing_pairs
 from latency_map.survey import Mask, Survey
@@ -207,21 +207,14 @@ def _fill_gaps(rtt_ms: Delays, method: Fill) -> tuple[Delays, Mask, str]:
     if method is Fill.NONE or not gaps.any():
         return rtt_ms, np.zeros_like(gaps), ""
     if method is Fill.PATH:
-        estimates, error = _paths_ms(rtt_ms), "upper bounds if the triangle inequality holds"
+        combined = round_trips_ms(rtt_ms, unit=DelayUnit.MS, kind=DelayKind.RTT, asymmetry=Asymmetry.MAX)
+        estimates, error = shortest_paths(combined), "upper bounds if the triangle inequality holds"
     else:
         estimates, error = _by_coordinates(rtt_ms)
     gaps &= np.isfinite(estimates)
     np.minimum(estimates, MAX_RTT_MS, out=estimates)
     np.copyto(estimates, rtt_ms, where=~gaps)
     return estimates, gaps, error
-
-
-def _paths_ms(rtt_ms: Delays) -> Delays:
-    combined = round_trips_ms(rtt_ms, unit=DelayUnit.MS, kind=DelayKind.RTT, asymmetry=Asymmetry.MAX)
-    rows, columns = np.nonzero(~np.isnan(combined))
-    links = scipy.sparse.csr_array((combined[rows, columns], (rows, columns)), shape=combined.shape)
-    paths_ms: Delays = scipy.sparse.csgraph.shortest_path(links, directed=False)
-    return np.maximum(paths_ms, paths_ms.T)
 
 
 def _by_coordinates(rtt_ms: Delays) -> tuple[Delays, str]:
