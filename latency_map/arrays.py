@@ -73,9 +73,10 @@ def _check_labels(values: object, names: Sequence[str]) -> None:
 def _numbers(array: "np.ma.MaskedArray[Any, Any]", unit: DelayUnit) -> Delays:
     cells, missing = array.data, np.ma.getmaskarray(array)
     if cells.dtype == object:
-        cells, missing = _of_one_kind(cells, missing)
-    if cells.dtype.kind == "m":
-        _check_length(cells.dtype)
+        absent = np.array([type(cell).__name__ in _MISSING for cell in cells.flat], dtype=bool)
+        missing = missing | absent.reshape(cells.shape)
+        cells = _of_one_kind(np.where(missing, 0, cells))
+    if cells.dtype.kind == "m" and np.datetime_data(cells.dtype)[0] not in _NO_LENGTH:
         cells = cells / np.timedelta64(1, unit.value)
     elif cells.dtype.kind not in "iuf":
         raise ValueError(f"got {cells.dtype}")
@@ -84,33 +85,18 @@ def _numbers(array: "np.ma.MaskedArray[Any, Any]", unit: DelayUnit) -> Delays:
     return delays
 
 
-def _of_one_kind(cells: NDArray[Any], missing: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return objects as numbers or as durations, and where there is none."""
-    absent = [type(cell).__name__ in _MISSING for cell in cells.flat]
-    missing = missing | np.array(absent, dtype=bool).reshape(cells.shape)
-    present = [0 if gone else cell for cell, gone in zip(cells.flat, missing.flat, strict=True)]
-    kinds = {type(cell) for cell in present}
-    if any(issubclass(kind, _DURATIONS) for kind in kinds):
-        present = [np.timedelta64(0, "ns") if _is_zero(cell) else cell for cell in present]
-        for each in {cell.dtype for cell in present if isinstance(cell, np.timedelta64) and not np.isnat(cell)}:
-            _check_length(each)
-        kinds, wanted, dtype = {type(cell) for cell in present}, _DURATIONS, "timedelta64[ns]"
-    else:
-        wanted, dtype = _NUMBERS, "float64"
-    wrong = sorted(kind.__name__ for kind in kinds if not issubclass(kind, wanted) or issubclass(kind, bool))
+def _of_one_kind(cells: NDArray[Any]) -> NDArray[Any]:
+    """Return objects as numbers or as durations, of which the number 0 may be one."""
+    present, wanted = cells.ravel().tolist(), _NUMBERS
+    if any(isinstance(cell, _DURATIONS) for cell in present):
+        wanted = _DURATIONS
+        present = [np.timedelta64(0) if type(cell) in (int, float) and not cell else cell for cell in present]
+    wrong = {type(cell) for cell in present if not isinstance(cell, wanted) or isinstance(cell, bool)}
     if wrong:
-        raise ValueError(f"got {', '.join(wrong)}")
-    return np.array(present, dtype=dtype).reshape(cells.shape), missing
-
-
-def _check_length(dtype: np.dtype[Any]) -> None:
-    if np.datetime_data(dtype)[0] in _NO_LENGTH:
-        raise ValueError(f"{dtype} has no fixed length")
-
-
-def _is_zero(cell: object) -> bool:
-    """Return whether a cell is the number 0, which needs no unit."""
-    return isinstance(cell, _NUMBERS) and not isinstance(cell, bool) and cell == 0
+        raise ValueError(f"got {', '.join(sorted(each.__name__ for each in wrong))}")
+    if wanted is _DURATIONS:
+        present = [np.timedelta64(cell) for cell in present]
+    return np.array(present).reshape(cells.shape)
 
 
 def read_only(values: ArrayLike, kind: type[Cells]) -> NDArray[Cells]:

@@ -74,9 +74,9 @@ def find_implausible(survey: Survey, *, unit: DelayUnit, one_way_ms: Delays | No
     others = ~np.eye(len(rtt_ms), dtype=bool)
     lost = _lost_probes(figures_ms, unit)
     found = [
-        zero_delays(names, figures_ms),
+        _zero_delays(names, figures_ms),
         _as_lost(names, figures_ms, lost),
-        self_delays(survey),
+        _self_delays(survey),
         _unreached(survey),
         _alike(names),
     ]
@@ -95,14 +95,14 @@ def find_implausible(survey: Survey, *, unit: DelayUnit, one_way_ms: Delays | No
     return tuple(warnings)
 
 
-def zero_delays(names: tuple[str, ...], figures_ms: Delays) -> Problem | None:
+def _zero_delays(names: tuple[str, ...], figures_ms: Delays) -> Problem | None:
     """Return the warning about pairs of nodes with a delay of 0; None if there are none."""
     zeros = figures_ms == 0
     np.fill_diagonal(zeros, val=False)
     return Problem("map-zero-delays", _pairs(names, zeros)) if zeros.any() else None
 
 
-def self_delays(survey: Survey) -> Problem | None:
+def _self_delays(survey: Survey) -> Problem | None:
     """Return the warning about nodes with a delay to themselves, with the largest; None if there are none."""
     to_itself_ms = np.nan_to_num(survey.rtt_ms.diagonal())
     count, max_ms = int(np.count_nonzero(to_itself_ms)), float(to_itself_ms.max())

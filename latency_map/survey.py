@@ -7,6 +7,7 @@ survey, repairs improve it, and `Survey.to_map` converts it or raises.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import TypeAlias
 
 import numpy as np
@@ -61,8 +62,9 @@ class Survey:
             raise LatencyMapError("map-shape-invalid", nodes=len(names), shape=" x ".join(map(str, estimated.shape)))
         if fault := find_out_of_range(rtt_ms, unit=DelayUnit.MS, kind=DelayKind.RTT):
             raise error_of(fault.problem, place=f"{names[fault.row]} to {names[fault.column]}")
-        if self.measured_at_s is not None and not _is_time(self.measured_at_s):
-            raise LatencyMapError("map-time-invalid", got=f"{self.measured_at_s!r:.80}")
+        at_s = self.measured_at_s
+        if at_s is not None and not (isinstance(at_s, Real) and 0 <= at_s < MAX_TIME_S):
+            raise LatencyMapError("map-time-invalid", got=f"{at_s!r:.80}")
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "rtt_ms", rtt_ms)
         object.__setattr__(self, "estimated", estimated)
@@ -100,14 +102,6 @@ class Survey:
 
     def __len__(self) -> int:
         return len(self.names)
-
-
-def _is_time(value: object) -> bool:
-    return (
-        isinstance(value, int | float | np.integer | np.floating)
-        and not isinstance(value, bool)
-        and bool(0 <= value < MAX_TIME_S)
-    )
 
 
 def survey_of_row(source: str, rtts_ms: Mapping[str, float | None], *, measured_at_s: float, origin: str) -> Survey:

@@ -5,11 +5,12 @@ import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, Never
 
 from gesscale.common.errors import Problem
 from latency_map.errors import LatencyMapError, error_of
-from latency_map.kinds import ProbeMethod
+from latency_map.kinds import ProbeMethod, member
 from latency_map.measure.peers import AGENT_PORT, parse_peers, split_host_port
 from latency_map.measure.sweep import rounds_to_cover
 from latency_map.names import find_name_fault
@@ -107,12 +108,6 @@ def _name(text: str) -> str:
     return text
 
 
-def _method(text: str) -> ProbeMethod:
-    if text not in list(ProbeMethod):
-        raise LatencyMapError("agent-method-unknown", methods=list(ProbeMethod), got=text)
-    return ProbeMethod(text)
-
-
 _OPTIONS = (
     _Option("--node", "node", _name, None, "name of its node"),
     _Option(
@@ -138,7 +133,7 @@ _OPTIONS = (
         "--window", "window_s", _seconds, None,
         f"window of the figures in seconds; by default the time of {WINDOW_TURNS} turns of every pair",
     ),
-    _Option("--method", "method", _method, "auto", "icmp, tcp, or auto: icmp if it is permitted"),
+    _Option("--method", "method", partial(member, ProbeMethod), "auto", "icmp, tcp, or auto: icmp if it is permitted"),
     _Option(
         "--port", "probe_port", _whole(1, 65535), None, "port for tcp, open or closed; by default that of --listen"
     ),

@@ -12,7 +12,7 @@ import numpy as np
 from gesscale.common.errors import Problem
 from latency_map.delays import Delays, round_trips_ms
 from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
-from latency_map.plausibility import age_problem, find_implausible, self_delays, zero_delays
+from latency_map.plausibility import age_problem, find_implausible
 from latency_map.quality.findings import Finding, QualityReport, Severity
 from latency_map.quality.outliers import find_outliers
 from latency_map.quality.pairs import find_islands, first_pair, missing_pairs
@@ -27,7 +27,13 @@ USUAL_BROKEN_RATIO = 0.1
 USUAL_DIFFERENCE_RATIO = 0.1
 
 _MOSTLY_RATIO = 0.5
-_FOUND_ELSEWHERE = {"map-zero-delays", "map-self-delays", "map-mostly-missing"}
+#: What a warning counts; the others are about the whole map.
+_COUNTED = {
+    "map-zero-delays": "pairs",
+    "map-delays-as-lost": "pairs",
+    "map-self-delays": "nodes",
+    "map-nodes-unreached": "nodes",
+}
 #: Options of ``repair`` by the code of an error.
 _REPAIRS = {
     "map-self-delays": "--zero-diagonal",
@@ -54,10 +60,8 @@ def check(survey: Survey, now_s: float | None = None, *, asymmetry: Asymmetry | 
     )
     found = [
         *_find_missing(survey),
-        *_find_self_delays(survey),
         *_find_asymmetry(survey, rule),
         *_find_one_way(survey),
-        *_find_zeros(survey),
         *_find_implausible(survey),
         *_find_estimated(survey),
         *_find_broken_triangles(survey),
@@ -117,19 +121,6 @@ def _find_missing(survey: Survey) -> Iterator[Finding]:
     )
 
 
-def _find_self_delays(survey: Survey) -> Iterator[Finding]:
-    if problem := self_delays(survey):
-        yield Finding(
-            problem=problem,
-            severity=Severity.ERROR,
-            count=int(problem.fields["count"]),
-            out_of=len(survey),
-            counted="nodes",
-            nodes=(str(problem.fields["node"]),),
-            rtt_ms=float(problem.fields["rtt_ms"]),
-        )
-
-
 def _find_asymmetry(survey: Survey, asymmetry: Asymmetry) -> Iterator[Finding]:
     there_ms = survey.rtt_ms
     apart_ms = np.triu(np.nan_to_num(np.abs(there_ms - there_ms.T)), 1)
@@ -173,28 +164,19 @@ def _find_one_way(survey: Survey) -> Iterator[Finding]:
         )
 
 
-def _find_zeros(survey: Survey) -> Iterator[Finding]:
-    if problem := zero_delays(survey.names, survey.rtt_ms):
-        zeros = survey.rtt_ms == 0
-        np.fill_diagonal(zeros, val=False)
-        n = len(survey)
-        a, b = first_pair(survey.names, zeros)
-        yield Finding(
-            problem=problem,
-            severity=Severity.WARNING,
-            count=int(zeros.sum()),
-            out_of=n * (n - 1),
-            counted="cells",
-            nodes=(survey.names[a], survey.names[b]),
-            rtt_ms=0.0,
-        )
-
-
 def _find_implausible(survey: Survey) -> Iterator[Finding]:
-    """Yield the doubts that no other finding has."""
+    n = len(survey)
+    possible = {"pairs": n * (n - 1) // 2, "nodes": n, "maps": 1}
     for problem in find_implausible(survey, unit=DelayUnit.MS):
-        if problem.code not in _FOUND_ELSEWHERE:
-            yield Finding(problem=problem, severity=Severity.WARNING, count=1, out_of=1, counted="map")
+        if problem.code != "map-mostly-missing":  # another finding has it
+            counted = _COUNTED.get(problem.code, "maps")
+            yield Finding(
+                problem=problem,
+                severity=Severity.ERROR if problem.code == "map-self-delays" else Severity.WARNING,
+                count=1 if counted == "maps" else problem.fields["count"],
+                out_of=possible[counted],
+                counted=counted,
+            )
 
 
 def _find_estimated(survey: Survey) -> Iterator[Finding]:

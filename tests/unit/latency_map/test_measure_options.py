@@ -50,7 +50,7 @@ def test_the_environment_gives_options_too():
         ([*REQUIRED, "--rate", "nan"], "agent-number-invalid"),
         ([*REQUIRED, "--round", "0"], "agent-number-invalid"),
         ([*REQUIRED, "--timeout", "6"], "agent-number-invalid"),
-        ([*REQUIRED, "--method", "udp"], "agent-method-unknown"),
+        ([*REQUIRED, "--method", "udp"], "map-choice-invalid"),
         ([*REQUIRED, "--port", "0"], "agent-integer-invalid"),
         ([*REQUIRED, "--what"], "agent-usage-invalid"),
     ],
