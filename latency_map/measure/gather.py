@@ -67,7 +67,7 @@ class SampleCollector:
     """
 
     def __init__(self, limits: MapLimits, nodes: Collection[str] | None = None) -> None:
-        self._grid = Grid("agents", limits, dict.fromkeys(_FIGURES, np.float64(np.nan)))
+        self._grid = Grid("agents", limits, _FIGURES)
         self._limits, self._nodes = limits, nodes
         self._skipped, self._first_skipped = 0, ""
         self._contradicting: set[tuple[int, int]] = set()
@@ -116,8 +116,7 @@ class SampleCollector:
             There is no round trip among the samples, or all contradict each other.
         """
         names = tuple(sorted(self._grid.numbers))
-        order = [self._grid.numbers[name] for name in names]
-        rtt_ms, when = (self._grid.finish(name, order) for name in _FIGURES)
+        rtt_ms, when = map(self._grid.finish, _FIGURES)
         if not names or (len(names) > 1 and not _rows_known(rtt_ms)):
             raise error_of(
                 self._contradiction() if self._contradicting else Problem("agents-not-ready", {"nodes": len(names)})
