@@ -12,7 +12,6 @@ _ROOT = re.compile(r"<(?:\w{1,40}:)?([A-Za-z][\w.-]{0,60})")
 _KEYS = (
     ({"hosts", "switches", "controllers"}, "a topology of MiniEdit"),
     ({"entity", "link"}, "a topology of YAFS"),
-    ({"elements", "data"}, "a graph of Cytoscape"),
     ({"BackendState", "Peer"}, "the status of Tailscale"),
     ({"start", "intervals", "end"}, "a report of iperf3"),
     ({"items", "kind"}, "a list of Kubernetes objects"),

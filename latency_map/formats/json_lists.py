@@ -91,13 +91,9 @@ def _only_table(source: str, content: Json, options: ImportOptions) -> _Table:
     """Return the list of delays in the content."""
     ends = {options.from_column, options.to_column}
     tables = [table for table in _tables(content, (), ()) if has_columns(table.labels) or ends <= set(table.labels)]
-    for wanted in (
-        [table for table in tables if table.key == options.delay_column],
-        [table for table in tables if is_delay_label(table.key)],
-        tables,
-    ):
-        if len(wanted) == 1:
-            return wanted[0]
+    tables = [table for table in tables if table.key == options.delay_column] or tables
+    if len(tables) == 1:
+        return tables[0]
     if tables:
         found = [".".join(table.path) for table in tables]
         raise LatencyMapError("map-lists-ambiguous", source=source, found=found)
@@ -110,13 +106,13 @@ def _only_table(source: str, content: Json, options: ImportOptions) -> _Table:
 def _tables(content: Json, path: tuple[str, ...], holders: tuple[Object, ...]) -> Iterator[_Table]:
     """Return all lists of objects or of lists that are not empty, and all objects of delays by node."""
     if isinstance(content, list):
-        rows = _rows(content)
+        rows = _matrix(content, holders[-1] if holders else {}) or _rows(content)
         if rows and not set(words_of(path[-1] if path else "")) & _NODES:
             yield _Table(path, holders, rows)
     elif isinstance(content, dict) and len(path) < _DEPTH:
         nested = _nested(content)
         if nested:
-            yield _Table(path, holders, nested)
+            yield _Table(path, (*holders, content), nested)
             return
         for key, value in content.items():
             yield from _tables(value, (*path, key), (*holders, content))
@@ -129,19 +125,40 @@ def _rows(content: list[Json]) -> list[Object]:
     lists = [each for each in content if isinstance(each, list)]
     if len(lists) < len(content) or not all(len(each) == len(lists[0]) >= 3 for each in lists):
         return []
+    if len(lists) == len(lists[0]) and all(_is_figure(cell) for each in lists for cell in each):
+        return []  # a matrix without names
     head = [each for each in lists[0] if isinstance(each, str)]
     if len(head) == len(lists[0]) and has_columns(head) and any(map(is_delay_label, head)):
         return [dict(zip(head, each, strict=True)) for each in lists[1:]]
     return [_flat({"source": a, "target": b, "delay": rest[0]}) for a, b, *rest in lists if len(rest) == 1]
 
 
+def _matrix(content: list[Json], holder: Object) -> list[Object]:
+    """Return the rows of a matrix beside which the names of its nodes are listed once; none if it is no matrix."""
+    lists = [tuple(map(str, each)) for each in holder.values() if isinstance(each, list) and len(each) == len(content)]
+    names = {each for each in lists if len(set(each)) == len(each)} - {tuple(map(str, content))}
+    if len(names) != 1 or not all(isinstance(row, list) and len(row) == len(content) for row in content):
+        return []
+    (nodes,) = names
+    rows = [row for row in content if isinstance(row, list)]
+    return [
+        {"source": a, "target": b, "delay": cell}
+        for a, row in zip(nodes, rows, strict=True)
+        for b, cell in zip(nodes, row, strict=True)
+    ]
+
+
+def _is_figure(content: Json) -> bool:
+    return content is None or (isinstance(content, int | float) and not isinstance(content, bool))
+
+
 def _flat(content: Object) -> Object:
-    """Return an object with the members of objects inside it; those of ``delay`` in a list of lists keep their keys."""
+    """Return an object with the members of objects inside it, whose keys get that of the object in front."""
     flat: dict[str, Json] = {}
     for key, value in content.items():
         if isinstance(value, dict):
             inside = {f"{key}.{each}": cell for each, cell in value.items() if not isinstance(cell, dict)}
-            flat |= {each.removeprefix("delay."): cell for each, cell in inside.items()}
+            flat |= {each.removeprefix("delay.").removeprefix("data."): cell for each, cell in inside.items()}
         else:
             flat[key] = value
     return flat
@@ -149,9 +166,9 @@ def _flat(content: Object) -> Object:
 
 def _nested(content: Object) -> list[Object]:
     """Return the rows of an object such as ``{"a": {"b": 5}}``; none if it is another one."""
-    inner = {key: value for key, value in content.items() if isinstance(value, dict)}
+    inner = {key: value for key, value in content.items() if isinstance(value, dict) and key not in _HEAD}
     keys = {key for value in inner.values() for key in value}
-    if len(inner) < len(content) or not keys & content.keys():
+    if not keys & inner.keys() or any(isinstance(value, list) for value in content.values()):
         return []
     rows: list[dict[str, Json]] = []
     for a, row in inner.items():

@@ -57,14 +57,14 @@ class _Runs:
                 raise LatencyMapError("map-value-invalid", source=self.file, **fields)
         run = ProbeRun(place=place, source=str(source), target=str(target), failed=failed, at_s=parse_time(at_s))
         run.margin, run.margin_ratio = 0.02, 0.005
-        delays = (self._figure(place, reply) for reply in replies)
+        delays = (self.figure(place, reply) for reply in replies)
         run.replies += [(delay, None) for delay in delays if not math.isnan(delay)]
         for name, figure in figures.items():
-            setattr(run, name, self._figure(place, figure))
+            setattr(run, name, self.figure(place, figure))
         self._runs.append(run)
 
-    def _figure(self, place: str, value: Json) -> float:
-        return math.nan if value in (-1, "-1") else parse_delay(value, self.file, place)[0]
+    def figure(self, place: str, value: Json) -> float:
+        return math.nan if value in (-1, "-1") or str(value) == "nan" else parse_delay(value, self.file, place)[0]
 
     def readings(self) -> Readings:
         """Return the samples of all runs."""
@@ -149,15 +149,14 @@ def _read_mtr(source: MapSource, content: Json, _options: ImportOptions) -> Read
         ends, hubs = at(each, "report", "mtr"), listed(each, "report", "hubs")
         last = hubs[-1] if hubs else None
         lost = not last or at(last, "host") == "???" or _is_other(at(last, "host"), at(ends, "dst"))
-        loss = at(last, "Loss%") if isinstance(at(last, "Loss%"), int | float) else None
-        received = None if loss is None or lost else 100 - float(str(loss))
+        loss = math.nan if lost else runs.figure(f"report {number}", at(last, "Loss%"))
         runs.add(
             f"report {number}",
             at(ends, "src"),
             at(ends, "dst"),
             mean=None if lost else at(last, "Avg"),
             sent=100,
-            received=received,
+            received=100 - loss,
             failed=lost,
         )
     return runs.readings()
