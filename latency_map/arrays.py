@@ -44,6 +44,7 @@ def as_delays(values: ArrayLike, names: Sequence[str], unit: DelayUnit = DelayUn
     LatencyMapError
         The shape or the labels do not fit, or a cell is something else, such as a text.
     """
+    values = values.compute() if hasattr(values, "compute") else values  # dask drops masks when NumPy converts it
     _check_labels(values, names)
     if type(values) is np.ndarray and values.dtype == np.float64:
         delays: Delays = values

@@ -38,6 +38,16 @@ class Table:
         return np.array(self.values, dtype=dtype)
 
 
+class Lazy:
+    """As dask has it: NumPy gets the cells under the mask (dask/dask#2301)."""
+
+    def __init__(self, values):
+        self.compute = lambda: values
+
+    def __array__(self, dtype=None, copy=None):
+        return self.compute().data
+
+
 class Quantity(np.ndarray):
     """As of astropy and pint: numbers with a unit that NumPy drops."""
 
@@ -64,7 +74,7 @@ def test_masked_cells_are_missing_whatever_the_type(cells, kind):
     data = np.array([9999 if cell is None else cell for cell in cells], dtype=dtype).reshape(3, 3)
     expected = np.where(mask, NAN, data.astype(float))
     masked = np.ma.array(data, mask=mask)
-    for values in (masked, list(masked), masked.tolist()):
+    for values in (masked, list(masked), masked.tolist(), Lazy(masked)):
         assert np.array_equal(as_delays(values, "abc"), expected, equal_nan=True)
 
 
