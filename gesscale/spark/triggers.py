@@ -8,6 +8,8 @@ from math import gcd
 
 from gesscale.common.errors import Problem
 
+#: The policy `gesscale`: its shortest objective in trigger intervals, and its default objective in seconds.
+_OBJECTIVE_INTERVALS, _DEFAULT_OBJECTIVE_S = 3.0, 60.0
 _TEXT = re.compile(r"(\w+Trigger)(?:\((\d+)\))?")
 
 
@@ -43,9 +45,12 @@ class QueryTrigger:
         if self.kind == "ProcessingTimeTrigger" and self.interval_ms == 0:
             return [Problem("trigger-without-interval")]
         query_s = self.interval_s(given_s)
+        found = []
         if given_s is not None and query_s is not None and query_s != given_s:
-            return [Problem("trigger-interval-differs", {"given_s": given_s, "query_s": query_s})]
-        return []
+            found.append(Problem("trigger-interval-differs", {"given_s": given_s, "query_s": query_s}))
+        if query_s is not None and _OBJECTIVE_INTERVALS * query_s > _DEFAULT_OBJECTIVE_S:
+            found.append(Problem("trigger-long", {"trigger_s": query_s, "objective_s": _OBJECTIVE_INTERVALS * query_s}))
+        return found
 
 
 UNKNOWN_TRIGGER = QueryTrigger()

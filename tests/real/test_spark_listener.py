@@ -82,3 +82,37 @@ def test_a_query_survives_an_offset_function_that_fails():
     assert {batch["end_offset_rows_total"] for batch in document["batches"]} == {None}
     for batch in accounted:  # two slots, each at most as long as the batch
         assert 0 < batch["by_host"]["localhost"]["busy_s"] <= batch["seconds"]
+
+
+LONG_BATCH = """
+import json, time
+from urllib.request import urlopen
+from gesscale.spark import attach
+from testbed.pipeline.session import open_session
+
+spark = open_session("trial")
+attachment = attach(spark, operator="trial", port=0)
+rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
+slow = lambda frame, number: time.sleep(25 if number == 0 else 0)
+began_s = time.time()
+query = rows.writeStream.foreachBatch(slow).trigger(processingTime="500 milliseconds").start()
+pages = []
+while time.time() < began_s + 240 and (len(pages) < 4 or not pages[-1]["batches"]):
+    time.sleep(3)
+    with urlopen(attachment.url + "/batches", timeout=60) as response:
+        pages.append(json.load(response))
+print("RESULT " + json.dumps({"began_s": began_s, "active": query.isActive, "document": pages}))
+query.stop()
+spark.stop()
+"""
+
+
+def test_a_batch_that_runs_for_long_is_published_with_its_start():
+    done = subprocess.run([sys.executable, "-c", LONG_BATCH], capture_output=True, text=True, timeout=600, check=False)
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")] or [done.stderr[-3000:]]
+    result = json.loads(line.removeprefix("RESULT "))
+    running = [page for page in result["document"] if page["running_since_s"] is not None]
+    assert running
+    assert all(page["batches"] == [] for page in running)
+    began_s = result["document"][-1]["batches"][0]["started_at_s"]
+    assert all(abs(page["running_since_s"] - began_s) <= 10 for page in running)

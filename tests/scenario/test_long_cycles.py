@@ -31,6 +31,8 @@ def test_a_decision_comes_within_two_batches_whatever_the_trigger(trigger_s: flo
     first, *later = changes(notes)
     assert first.at_s <= second_batch_s(notes) + 40
     assert len(first.plan.placement) in {NEEDED, NEEDED + 1}
+    counted_s = 3 * trigger_s  # the objective, where one minute is shorter
+    assert (f"{counted_s:g} s" in first.plan.detail) == (counted_s > 60)
     # The surplus replica of a first guess goes; nothing else changes.
     assert [len(each.plan.placement) for each in later] in ([], [NEEDED])
 

@@ -9,6 +9,8 @@ from gesscale.spark.triggers import parse_trigger
         ("ProcessingTimeTrigger(2000)", None, 2.0, 0, ""),
         ("ProcessingTimeTrigger(2000)", 2.0, 2.0, 0, ""),
         ("ProcessingTimeTrigger(2000)", 5.0, 2.0, 0, "trigger-interval-differs"),
+        ("ProcessingTimeTrigger(20000)", None, 20.0, 0, ""),  # three of them are the default objective
+        ("ProcessingTimeTrigger(21000)", None, 21.0, 0, "trigger-long"),
         ("ProcessingTimeTrigger(0)", 5.0, None, 0, "trigger-without-interval"),
         ("AvailableNowTrigger", 2.0, None, 0, "trigger-ends"),
         ("OneTimeTrigger", None, None, 0, "trigger-ends"),
