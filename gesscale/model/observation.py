@@ -38,6 +38,12 @@ class Batch(BatchFigures):
         return self.ended_at_s - self.seconds
 
     @property
+    def processed_rows_total(self) -> float | None:
+        """Rows processed since the query started; None if the sources do not report it."""
+        offered, left = self.offered_rows_total, self.backlog_rows
+        return None if offered is None or left is None else offered - left
+
+    @property
     def is_full(self) -> bool:
         """Whether the batch has as many rows as its cap allows.
 

@@ -8,6 +8,7 @@ from math import isfinite
 from gesscale.batch_record import PREFIX, BatchFigures, BatchRecord, HostWork, figures_of
 from gesscale.common.errors import Problem
 from gesscale.common.http_client import UNRESTRICTED_CLIENT, HttpClient
+from gesscale.fields import MAX_HISTORY_S
 from gesscale.model.observation import MissingReading, OperatorReading, WorkflowObservation
 from gesscale.monitor.fetch import check_url
 from gesscale.monitor.prometheus_query import PrometheusSeries, query_prometheus
@@ -21,6 +22,10 @@ FIELD_OF_GAUGE = {figure.gauge: name for name, figure in figures_of(BatchFigures
 _MAX_BYTES = 2 << 20
 #: Largest response; 300 scrapes of 50 replicas need half of it.
 _MAX_ELEMENTS = 100_000
+#: Gauges of the duration of a batch and of the interval of the trigger: the longer one is a cycle.
+_CYCLE_GAUGES = tuple(figures_of(BatchFigures)[name].gauge for name in ("seconds", "trigger_s"))
+#: Cycles that are read of a query with long ones, and the scrapes of them (_CYCLES_READ, _SCRAPES_READ).
+_CYCLES_READ, _SCRAPES_READ = 4.0, 250
 _PROGRESS = "last_progress_timestamp_seconds"
 _REPLICA = figures_of(BatchRecord)["hosts"].gauge
 _FIELD_OF_REPLICA_GAUGE = {figure.gauge: name for name, figure in figures_of(HostWork).items()}
@@ -57,7 +62,7 @@ class PrometheusMetrics(WindowedReader):
         return self.observe_each(self.operators, lambda operator: self._read(operator, now_s), now_s)
 
     def _read(self, operator: str, now_s: float) -> OperatorReading | MissingReading:
-        scrapes = _join(self._samples(operator, now_s))
+        scrapes = self._scrapes(operator, now_s)
         if not scrapes:
             return missing_reading(
                 operator,
@@ -88,9 +93,19 @@ class PrometheusMetrics(WindowedReader):
             by_node=WorkByNode(parsed.work),
         )
 
-    def _samples(self, operator: str, now_s: float) -> tuple[PrometheusSeries, ...]:
+    def _scrapes(self, operator: str, now_s: float) -> "list[_Scrape]":
+        """Return the scrapes of the history, or of some cycles of the query if they are longer: the load needs two."""
+        scrapes = _join(self._samples(operator, f"{round(self.history_s * 1000)}ms", now_s))
+        cycles_s = [each.figures.get(gauge, 0.0) for each in scrapes for gauge in _CYCLE_GAUGES]
+        reach_s = _CYCLES_READ * max(filter(isfinite, cycles_s), default=0.0)
+        if not self.history_s < reach_s <= MAX_HISTORY_S:
+            return scrapes
+        step_ms = round(reach_s * 1000 / _SCRAPES_READ)
+        return _join(self._samples(operator, f"{step_ms * _SCRAPES_READ}ms:{step_ms}ms", now_s))
+
+    def _samples(self, operator: str, span: str, now_s: float) -> tuple[PrometheusSeries, ...]:
         name = operator.replace("\\", "\\\\").replace('"', '\\"')
-        query = f'{{__name__=~"{PREFIX}.+",operator="{name}"}}[{round(self.history_s * 1000)}ms]'
+        query = f'{{__name__=~"{PREFIX}.+",operator="{name}"}}[{span}]'
         return query_prometheus(
             self.url,
             query,

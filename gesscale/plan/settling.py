@@ -9,17 +9,25 @@ from gesscale.model.order import Order
 
 
 def longest_stop_s(batches: Sequence[Batch], since_s: float) -> float:
-    """Return the longest time since an instant in which rows waited and no batch ran.
-
-    Rows waited between two batches if the first one left some, or if the query did not go on from it: it was restarted,
-    or batches in between are missing. Otherwise it had nothing to do. The wait for the trigger does not count.
-    """
+    """Return the longest time since an instant in which rows waited, not only for the trigger, and no batch ran."""
     stops_s = (
         later.began_s - max(since_s, before.ended_at_s, before.began_s + (before.trigger_s or 0.0))
         for before, later in pairwise(batches)
-        if before.backlog_rows or not later.follows(before)
+        if _stopped(before, later)
     )
     return max(0.0, max(stops_s, default=0.0))
+
+
+def _stopped(before: Batch, later: Batch) -> bool:
+    """Return whether rows waited between two batches, and no batch ran there that was not seen.
+
+    Rows waited if the first one left some, or if the query did not go on from it. Otherwise it had nothing to do.
+    """
+    if later.follows(before):
+        return bool(before.backlog_rows)
+    done, done_before = later.processed_rows_total, before.processed_rows_total
+    unseen_rows = 0.0 if done is None or done_before is None else done - done_before - later.rows
+    return unseen_rows < later.rows / 2
 
 
 def settle_order(pending: Order, reading: OperatorReading, rescale_timeout_s: float) -> Order | None:

@@ -304,3 +304,22 @@ def test_a_batch_is_on_the_hosts_of_its_first_scrape(httpserver: HTTPServer) -> 
     httpserver.expect_request("/api/v1/query").respond_with_json(response)
     seen = PrometheusMetrics(httpserver.url_for(""), ("one",), **PERIODS).observe(NOW_S)
     assert seen.readings["one"].batches == tuple(batches)
+
+
+def test_prometheus_is_read_as_far_back_as_two_long_batches(httpserver: HTTPServer) -> None:
+    # Batches of 10 min: five minutes of scrapes have one of them, 40 min in steps of 9.6 s all four.
+    long = [
+        replace(each, ended_at_s=NOW_S - 600.0 * (3 - index), seconds=600.0) for index, each in enumerate(steady()[:4])
+    ]
+    asked = []
+
+    def answer(request: Request) -> Response:
+        asked.append(request.args["query"].rpartition("[")[2])
+        return Response(prometheus_response("one", long if ":" in asked[-1] else long[-1:]))
+
+    httpserver.expect_request("/api/v1/query").respond_with_handler(answer)
+    source = PrometheusMetrics(httpserver.url_for(""), ("one",), hosts=HOSTS, **PERIODS)
+    reading = source.observe(NOW_S).readings["one"]
+    assert asked == ["300000ms]", "2400000ms:9600ms]"]
+    # 150 rows offered in each batch of 600 s.
+    assert reading.input_rows_per_s == pytest.approx(0.25)

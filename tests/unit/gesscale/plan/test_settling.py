@@ -69,6 +69,14 @@ def test_downtime_is_the_time_in_which_rows_wait_and_no_batch_runs(ran, stop_s):
     assert longest_stop_s(ran, 899.0) == stop_s
 
 
+@pytest.mark.parametrize(("processed", "stop_s"), [(1015.0, 0.0), (1009.0, 28.0), (3.0, 28.0)])
+def test_batches_that_were_not_seen_are_no_stop(processed, stop_s):
+    # From 1000 rows processed: 9 rows in the last batch, and 6, 0 in batches before it; or the counter began again.
+    *first, last = run_of((898, 899), (900, 901), (930, 931), offered_rows_total=1000.0)
+    last = replace(last, batch_id=5, offered_rows_total=processed, backlog_rows=0.0)
+    assert longest_stop_s((*first, last), 899.0) == stop_s
+
+
 def test_a_stop_counts_from_the_order():
     assert longest_stop_s(run_of((860, 861), (862, 863), (930, 931), backlog_rows=5.0), 910.0) == 20.0
 
