@@ -6,7 +6,7 @@ time are used, so that no delay contradicts what its row states beside it.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from latency_map.errors import LatencyMapError
@@ -46,6 +46,8 @@ _ENDS: Sequence[tuple[frozenset[str], frozenset[str]]] = (
 _LETTERS = (*zip("aiu01", "bjv12", strict=True), ("row", "col"), ("row", "column"), ("left", "right"))
 _OF_LETTERS = {each for pair in _LETTERS for each in pair}
 _ADDRESS = word_set("ip ipv4 ipv6 addr address id uuid")
+#: Words in which labels of the same nodes may differ.
+_SAME = _ADDRESS | word_set("exported name host hostname node")
 #: Words that may stand beside those of an end.
 _OF_END = (
     _ADDRESS
@@ -198,10 +200,9 @@ def _find_ends(file: str, labels: Sequence[str], options: ImportOptions) -> tupl
     if isinstance(target, int):
         pairs = [(a, target) for a in dict.fromkeys(a for a, _ in pairs if a != target)]
         pairs = [(source, target)] if isinstance(source, int) else pairs
-    pairs = [pair for pair in pairs if "exported" in words[pair[0]]] or pairs  # Prometheus renames labels that clash
-    named = [pair for pair in pairs if not any(_ADDRESS & set(words[at]) for at in pair)]
-    if len(named) == 1 and all(_is_plain(words[at]) for at in named[0]):
-        pairs = named  # the others are addresses of the same nodes
+    if len({tuple(frozenset(words[at]) - _SAME for at in pair) for pair in pairs}) == 1:  # labels of the same nodes
+        best = max(_preference(words, pair) for pair in pairs)
+        pairs = [pair for pair in pairs if _preference(words, pair) == best]
     if len(pairs) != 1:
         found = [f"{labels[a]} and {labels[b]}" for a, b in pairs]
         code = "map-columns-ambiguous" if found else "map-column-missing"
@@ -232,8 +233,10 @@ def _pairs_of_ends(labels: Sequence[Sequence[str]]) -> list[tuple[int, int]]:
     return pairs
 
 
-def _is_plain(words: Iterable[str]) -> bool:
-    return len(set(words) - {"name", "host", "hostname", "node"}) <= 1
+def _preference(words: Sequence[Sequence[str]], pair: tuple[int, int]) -> tuple[int, int]:
+    """Rank columns of the same nodes: those that Prometheus renamed since others clash first, addresses last."""
+    labels = [set(words[at]) for at in pair]
+    return sum("exported" in each for each in labels), -sum(bool(each & _ADDRESS) for each in labels)
 
 
 def _find_delay(file: str, labels: Sequence[str], rest: Sequence[int], chosen: str | None) -> int:
