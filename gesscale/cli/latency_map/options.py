@@ -17,7 +17,10 @@ MapFile = Annotated[
         metavar="MAP", help="A latency map: native JSON, or any format that import reads; - for standard input."
     ),
 ]
-Unit = Annotated[DelayUnit | None, typer.Option("--unit", help="Unit of the delays, if the file does not state it.")]
+Unit = Annotated[
+    DelayUnit | None,
+    typer.Option("--unit", help="Unit of the delays, if the file does not state it; overrules a heading."),
+]
 Kind = Annotated[
     DelayKind | None,
     typer.Option("--kind", help="Round trips, or one way (both ways are added), if the file does not state it."),
