@@ -126,13 +126,13 @@ def _read_ripe(source: MapSource, content: Json, _options: ImportOptions) -> Rea
     """Read results of ping measurements; a target that is a probe of the same file gets the name of the probe."""
     results = [(number, each, str(at(each, "src_name") or at(each, "prb_id"))) for number, each in _each(content)]
     _refuse_other(source, {str(at(each, "type")) for _, each, _ in results}, "RIPE Atlas")
-    names = {str(at(each, key)): name for key in ("src_addr", "from") for _, each, name in results}
+    names = {at(each, key): name for key in ("src_addr", "from") for _, each, name in results if at(each, key)}
     runs = _Runs(source, DelayUnit.MS, "round trips of RIPE Atlas", Problem("import-probe-names"))
     for number, each, name in results:
         runs.add(
             f"result {number}",
             name,
-            names.get(str(at(each, "dst_addr"))) or at(each, "dst_name") or at(each, "dst_addr"),
+            names.get(at(each, "dst_addr")) or at(each, "dst_name") or at(each, "dst_addr"),
             replies=[at(reply, "rtt") for reply in listed(each, "result") if not at(reply, "dup")],
             mean=at(each, "avg"),
             sent=at(each, "sent"),

@@ -29,7 +29,7 @@ _STARTS = re.compile(
     rf"PING6?[ (](?:\S+ bytes\) {_ADDRESS} --> )?([^\s()=]{{1,255}}?):?(?: ?\((\S+?)\))?:?(?:[ (].*|$)"
 )
 _STARTS_IN_WINDOWS = re.compile(rf"[^\d:\[\]]{{2,60}}? {_NAME}(?: \[({_ADDRESS})\])? \D{{1,60}}? \d{{1,5}} \D{{1,60}}:")
-_SUMMARY_STARTS = re.compile(r"--- (?:[^\W\d]+ ping )?(\S{1,255}) .*---|--- .*\bping (\S{1,255}) ---", re.IGNORECASE)
+_SUMMARY_STARTS = re.compile(r"--- (?:(\S{1,255}) ping6? statistics|.{1,300}) ---")
 _REPLY = re.compile(rf"{_STAMP}.*?seq=\d+.*?[\s:][^\W\d]{{1,20}} ?([=<]) ?{_FIGURE}(.*)")
 _REPLY_IN_WINDOWS = re.compile(rf"()[^=<]{{1,200}}(?:=\d+ )?[^\W\d]{{1,20}}([=<]){_FIGURE}((?: TTL=\d+)?)")
 _COUNTS = re.compile(r"(?!.*ewma)\D{0,40}(\d{1,9})\D{1,80}(\d{1,9})\D.*\d ?%(?=[\s,]).*")
@@ -90,13 +90,16 @@ class _Text:
         self._current = self._of_name.get(name.strip(_AROUND)) or self.begin(place, name)
         return self._current
 
-    def end(self, place: str, name: str) -> None:
-        """Begin the summary of a run; ping6 has the name of its target there only."""
+    def end(self, place: str, line: str, name: str | None) -> None:
+        """Begin the summary of a run; ping6 has the name of its target there only, other languages around it."""
         last = self._runs[-1] if self._runs else None
-        if name not in self._of_name and last is not None and math.isnan(last.received):
+        if name is not None and name not in self._of_name and last is not None and math.isnan(last.received):
             last.target = name
             self._of_name[name] = last
-        self.run_of(place, name)
+        if name is not None:
+            self.run_of(place, name)
+        else:
+            self.run_in(line)
 
     def run_in(self, line: str) -> ProbeRun | None:
         """Return the run whose target a line names, as runs may write in turns, else the last one."""
@@ -176,13 +179,18 @@ def _add_line_of_ping(text: _Text, place: str, line: str) -> None:
     if starts := _STARTS.fullmatch(line) or _STARTS_IN_WINDOWS.fullmatch(line):
         text.begin(place, *starts.groups())
     elif summary := _SUMMARY_STARTS.fullmatch(line):
-        text.end(place, summary[1] or summary[2])
-    elif (run := text.run_in(line)) is None:
-        pass
-    elif reply := _REPLY.fullmatch(line) or _REPLY_IN_WINDOWS.fullmatch(line):
+        text.end(place, line, summary[1])
+    elif run := text.run_in(line):
+        _add_to_run(text, run, place, line)
+
+
+def _add_to_run(text: _Text, run: ProbeRun, place: str, line: str) -> None:
+    if reply := _REPLY.fullmatch(line) or _REPLY_IN_WINDOWS.fullmatch(line):
         stamp, sign, figure, unit, rest = reply.groups()
         if "DUP!" in rest:
             run.doubled.append(_milliseconds(run, figure, unit))
+        elif "DIFFERENT ADDRESS" in rest:
+            run.invalid += 1
         else:
             text.add(run, figure, unit, stamp, below=sign == "<")
     elif times := _TIMES.fullmatch(line) or _TIMES_IN_WINDOWS.fullmatch(line):

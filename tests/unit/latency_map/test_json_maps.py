@@ -213,6 +213,11 @@ def test_probes_of_ripe_that_ping_each_other_are_one_node_each():
     assert round_trips(read(mesh)) == {"a-b": 5, "b-a": 6}
 
 
+def test_a_result_of_ripe_without_addresses_keeps_its_target():
+    alone = {"msm_id": 1, "prb_id": 7, "dst_name": "b", "avg": 5}
+    assert round_trips(read([alone])) == {"7-b": 5}
+
+
 def test_delays_of_a_file_may_be_chosen_by_their_key():
     content = {"p10": {"a": {"b": 1, "a": 0}}, "p90": {"a": {"b": 5, "a": 0}}}
     assert round_trips(read(content, unit=MS, delay_column="p90")) == {"a-b": 5}

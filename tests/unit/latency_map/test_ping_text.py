@@ -142,6 +142,17 @@ def test_loss_of_a_run_does_not_hide_another_run_of_the_same_target():
     assert delay_ms(imported) == 6
 
 
+@pytest.mark.parametrize("title", ["statistiche di ping di edge2", "statystyki dla edge2", "edge2 ping 统计"])
+def test_the_title_of_a_summary_in_another_language_names_no_other_node(title):
+    assert read(iputils([5]).replace("edge2 ping statistics", title)).survey.names == ("edge1", "edge2")
+
+
+def test_replies_from_another_address_are_left_out_with_a_warning():
+    imported = read(iputils([5, 7, 9]).replace("time=9.00 ms", "time=9.00 ms (DIFFERENT ADDRESS!)"))
+    assert delay_ms(imported) == 6
+    assert "import-ping-invalid" in codes(imported.warnings)
+
+
 def test_runs_may_write_in_turns():
     first, second = iputils([5, 6]).splitlines(), iputils([50, 70]).replace("edge2", "edge3").replace("0.2", "0.3")
     turns = [line for pair in zip(first, second.splitlines(), strict=True) for line in pair]
