@@ -132,12 +132,13 @@ def _unreached(survey: Survey) -> Problem | None:
 
 
 def _alike(names: tuple[str, ...]) -> Problem | None:
-    """Return the warning about names that differ only in case, encoding, dashes, blanks or a dot at the end."""
+    """Return the warning about names that differ only in case, encoding, dashes, blanks, a last dot or first zeros."""
     groups: dict[str, list[str]] = {}
     for name in names:
         plain = unicodedata.normalize("NFKC", name).casefold()
         dashed = "".join("-" if unicodedata.category(each) == "Pd" else each for each in plain)
-        groups.setdefault(" ".join(dashed.rstrip(".").split()), []).append(name)
+        spelled = dashed.lstrip("0") if dashed.isdecimal() else " ".join(dashed.rstrip(".").split())
+        groups.setdefault(spelled, []).append(name)
     alike = [group for group in groups.values() if len(group) > 1]
     if not alike:
         return None

@@ -216,3 +216,8 @@ def test_two_spellings_of_a_name_are_named(respell, order):
     (warning,) = find_implausible(surveyed(ordinary(), tuple(names[place] for place in order)), unit=MS)
     assert (warning.code, warning.fields["count"]) == ("map-names-alike", 1)
     assert {warning.fields["first"], warning.fields["second"]} == {name, respell(name)}
+
+
+def test_leading_zeros_make_two_spellings_of_a_number():
+    (warning,) = find_implausible(surveyed(ordinary(), ("01", "10", "1", "0", "100")), unit=MS)
+    assert (warning.code, warning.fields["first"], warning.fields["second"]) == ("map-names-alike", "01", "1")
