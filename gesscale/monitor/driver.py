@@ -1,7 +1,7 @@
 """Metric source that reads the batch records which `gesscale.spark` serves in the drivers."""
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field
 from threading import Lock
 
 from gesscale.common.http_client import UNRESTRICTED_CLIENT, HttpClient
@@ -53,7 +53,7 @@ class DriverMetrics(WindowedReader):
             ahead_s = self._ahead_s(operator, document.now_s, now_s + self.monotonic_s() - began_s)
             parsed = to_batches(document.batches, self.hosts, ahead_s=ahead_s)
         progress_at_s = document.last_progress_at_s
-        found = self.read(
+        return self.read(
             operator,
             parsed.batches,
             now_s=now_s,
@@ -61,10 +61,8 @@ class DriverMetrics(WindowedReader):
             running_s=document.running_s,
             problems=parsed.problems,
             by_node=WorkByNode(parsed.work),
+            executor_refusal=document.executor_refusal,
         )
-        if isinstance(found, MissingReading):
-            return found
-        return replace(found, executor_refusal=document.executor_refusal)
 
     def _ahead_s(self, operator: str, driver_now_s: float, own_now_s: float) -> float:
         """Return how far a driver's clock is ahead; 0 within the tolerance for network delay."""

@@ -27,6 +27,7 @@ _CYCLE_GAUGES = tuple(figures_of(BatchFigures)[name].gauge for name in ("seconds
 #: Cycles that are read of a query with long ones, and the scrapes of them (_CYCLES_READ, _SCRAPES_READ).
 _CYCLES_READ, _SCRAPES_READ = 4.0, 250
 _PROGRESS = "last_progress_timestamp_seconds"
+_REFUSED, _IN_LOG = "executor_refused", "the log of its driver has the reason"
 _REPLICA = figures_of(BatchRecord)["hosts"].gauge
 _FIELD_OF_REPLICA_GAUGE = {figure.gauge: name for name, figure in figures_of(HostWork).items()}
 
@@ -72,7 +73,8 @@ class PrometheusMetrics(WindowedReader):
                 operator=operator,
                 history_s=self.history_s,
             )
-        running = sorted({scrape.query for scrape in _newest(scrapes) if scrape.query})
+        newest = _newest(scrapes)
+        running = sorted({scrape.query for scrape in newest if scrape.query})
         if len(running) > 1:
             return missing_reading(operator, "queries-several", queries=running)
         if not running and (ended := [scrape.query for scrape in scrapes if scrape.query]):
@@ -91,6 +93,7 @@ class PrometheusMetrics(WindowedReader):
             last_progress_at_s=max((scrape.figures.get(_PROGRESS, 0.0) for scrape in scrapes), default=None),
             problems=problems,
             by_node=WorkByNode(parsed.work),
+            executor_refusal=_IN_LOG if any(scrape.figures.get(_REFUSED) for scrape in newest) else "",
         )
 
     def _scrapes(self, operator: str, now_s: float) -> "list[_Scrape]":

@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -52,6 +52,7 @@ class WindowedReader:
         running_s: float | None = None,
         problems: Iterable[Problem] = (),
         by_node: ByNode | None = None,
+        executor_refusal: str = "",
     ) -> OperatorReading | MissingReading:
         """Summarise the batches of an operator and log invalid ones.
 
@@ -65,6 +66,8 @@ class WindowedReader:
             How long a batch has been running; None if none is, or it is unknown.
         by_node
             Computes the figures of each replica; None if they are not measured.
+        executor_refusal
+            Why the API server refuses further executors; empty if it does not.
         """
         since_s = now_s - self.history_s
         screened = screen_batches(recent_batches(list(batches), since_s), now_s)
@@ -72,7 +75,7 @@ class WindowedReader:
         if screened.batches and found:
             latest = found[-1]
             self.warnings.warn(latest.code, operator=operator, problems=len(found), **latest.fields)
-        return summarise(
+        reading = summarise(
             operator,
             screened._replace(problems=found),
             now_s=now_s,
@@ -82,6 +85,7 @@ class WindowedReader:
             running_s=running_s,
             by_node=by_node,
         )
+        return replace(reading, executor_refusal=executor_refusal) if isinstance(reading, OperatorReading) else reading
 
     def observe_each(
         self, operators: Iterable[str], read: Callable[[str], OperatorReading | MissingReading], now_s: float

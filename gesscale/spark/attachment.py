@@ -142,7 +142,7 @@ def attach(
     settings = QuerySettings(
         app=_or_else(lambda: str(spark.sparkContext.appName), "unknown"),
         operator=operator,
-        query=query,
+        query=query or None,
         cap_rows=cap_rows,
         cap_rows_per_replica=cap_rows_per_replica,
         trigger_s=trigger_s,
@@ -202,10 +202,13 @@ def _pages(
     order_follower: OrderFollower | None,
     restartable: RestartableQuery | None,
 ) -> Mapping[str, Page]:
+    def refusal() -> str:
+        return order_follower.reconciler.refusal if order_follower is not None else ""
+
     def metrics(_parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
         executors = state.executors()
         queries, warnings = state.own_queries(), state.warnings.by_code()
-        families = operator_metrics(state.settings, queries, executors, state.errors, warnings)
+        families = operator_metrics(state.settings, queries, executors, state.errors, warnings, bool(refusal()))
         return CONTENT_TYPE, exposition(families)
 
     def batches(parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
@@ -214,9 +217,8 @@ def _pages(
             after = int(text)
         except ValueError:
             raise InvalidValueError("batch-number-invalid", place="after", got=text) from None
-        refusal = order_follower.reconciler.refusal if order_follower is not None else ""
         document = state.document(after=after, query=parameters.get("query", [None])[-1])
-        return json_body({**document, "executor_refusal": refusal})
+        return json_body({**document, "executor_refusal": refusal()})
 
     def replicas(_parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
         executors = state.executors()

@@ -32,6 +32,7 @@ class OperatorState:
         self.settings = settings
         if settings.offset_rows is not None:
             self.settings = replace(settings, offset_rows=self._guarded(settings.offset_rows))
+        self._of_others = QuerySettings(app=settings.app, operator=settings.operator)
         self.errors = 0
         self._watch = watch
         self._clock_s = clock_s
@@ -52,7 +53,7 @@ class OperatorState:
 
     def own_queries(self) -> list[QueryHistory]:
         """Return the known queries that may be the operator's: those of the name, or all without a name."""
-        return [each for each in self.histories() if self.settings.query in {None, each.query}]
+        return [each for each in self.histories() if self._is_own(each.query)]
 
     def knows(self, run_id: str) -> bool:
         """Return whether a run of a query has begun."""
@@ -63,7 +64,7 @@ class OperatorState:
         history = self._history(run_id, query)
         history.last_progress_at_s = self._clock_s()
         history.trigger = trigger
-        if self.settings.query in {None, query}:
+        if self._is_own(query):
             for warning in trigger.warnings(self.settings.trigger_s):
                 self.warn(warning.code, query=query, **warning.fields)
             active = sorted(each.query for each in self.own_queries() if each.active)
@@ -80,13 +81,13 @@ class OperatorState:
         work = self._work(run_id, report)
         batch = history.add(
             report,
-            self.settings,
+            self.settings if self._is_own(query) else self._of_others,
             planned_with=planned_with,
             now=now,
             by_host=self._by_host(work, report, planned_with, now),
             tasks=(work.tasks or None) if work else None,
         )
-        if batch is not None and self.settings.query in {None, query}:
+        if batch is not None and self._is_own(query):
             self._log_warnings(history, batch)
             for notify in self._batch_end_listeners:
                 notify()
@@ -163,6 +164,9 @@ class OperatorState:
 
         return guarded
 
+    def _is_own(self, query: str) -> bool:
+        return self.settings.query in {None, query}
+
     def _find(self, run_id: str) -> QueryHistory | None:
         with self._lock:
             return self._histories.get(run_id)
@@ -170,7 +174,8 @@ class OperatorState:
     def _history(self, run_id: str, query: str) -> QueryHistory:
         with self._lock:
             if run_id not in self._histories:
-                self._histories[run_id] = QueryHistory(query=query, sources=Sources(self.settings.offset_rows))
+                offset_rows = self.settings.offset_rows if self._is_own(query) else None
+                self._histories[run_id] = QueryHistory(query=query, sources=Sources(offset_rows))
                 ended = [key for key, each in self._histories.items() if not each.active]
                 for key in ended[:-_ENDED_QUERIES]:
                     del self._histories[key]

@@ -149,15 +149,21 @@ class Reconciler:
         self._pods_listed_s = now_s
         try:
             pods = self._list_pods()
-            # Spark creates a pod within seconds, or has been refused.
-            if self.refusal or (len(pods) < actions.total and now_s - self._order_began_at_s > _POD_CREATION_S):
-                self.refusal = self._executor_refusal()
-                if self.refusal:
-                    self._warn("executor-refused", cause=self.refusal)
+            self._note_refusal(actions, pods, order_age_s=now_s - self._order_began_at_s)
             return pods
         except Exception as error:  # noqa: BLE001 - executors can be added and removed without the pods
             self._fail("executor-pods-unreadable", error)
             return ()
+
+    def _note_refusal(self, actions: Actions, pods: Sequence[ExecutorPod], *, order_age_s: float) -> None:
+        """Ask the API server for a refusal while Spark creates no pod, and after one until it would accept one."""
+        are_created = len(pods) >= actions.total
+        if are_created and actions.missing:
+            self.refusal = ""
+        elif self.refusal or (order_age_s > _POD_CREATION_S and not are_created):
+            self.refusal = self._executor_refusal()
+            if self.refusal:
+                self._warn("executor-refused", cause=self.refusal)
 
     def _request_missing(self, order: OrderDocument, actions: Actions) -> None:
         """Request the missing executors; delete pending pods that would take their place."""

@@ -255,6 +255,21 @@ def test_an_ended_query_or_one_of_several_is_not_judged(served: Served, active: 
     assert isinstance(seen["two"], OperatorReading)
 
 
+def test_a_refusal_of_executors_is_read(served: Served) -> None:
+    plain, name = served.response_of("one", steady()), PREFIX + "executor_refused"
+    response = json.loads(plain)
+    if "data" in response:
+        labels = {"__name__": name, "operator": "one", "app": "a", "instance": "d:9108"}
+        response["data"]["result"].append({"metric": labels, "values": [[NOW_S + 0.5, "0"], [NOW_S + 1.5, "1"]]})
+    else:
+        response["executor_refusal"] = "exceeded quota"
+    for body, is_refused in ((plain, False), (json.dumps(response), True)):
+        served.respond("one", body)
+        served.serve("two", steady())
+        assert isinstance(one := served.observe()["one"], OperatorReading)
+        assert bool(one.executor_refusal) is is_refused
+
+
 @pytest.fixture
 def hanging(httpserver: HTTPServer) -> Iterator[str]:
     over = threading.Event()

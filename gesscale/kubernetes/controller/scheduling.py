@@ -11,6 +11,7 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from functools import partial
 
+from gesscale.common.counted_warnings import CountedWarnings
 from gesscale.common.logs import log_problem
 from gesscale.errors import GesscaleError
 from gesscale.kubernetes.controller.probes import StepStatus
@@ -76,6 +77,7 @@ class WorkflowScheduler:
         self._context, self._documents, self._reporter = context, documents, reporter
         self._metrics, self._begin = metrics, begin
         self._now_s, self._steady_s = now_s, steady_s
+        self._warnings = CountedWarnings(_LOG)
         self._workflows: dict[Key, _ScheduledWorkflow] = {}
         self._draining: list[tuple[Key, _ScheduledWorkflow]] = []
 
@@ -176,7 +178,7 @@ class WorkflowScheduler:
             scheduled.due_s = scheduled.begun_s + next_step_in_s(step.decisions, monitor.period_s, monitor.min_period_s)
             self._reporter.report_step_of(workflow, step, scheduled.term)
         except GesscaleError as error:
-            log_problem(_LOG, logging.WARNING, error.code, **{"workflow": "/".join(key), **error.fields})
+            self._warnings.warn(error.code, **{"workflow": "/".join(key), **error.fields})
             self._metrics.step_failed(*key)
         except Exception as error:  # noqa: BLE001  # an error of one workflow must not stop the others
             log_problem(_LOG, logging.ERROR, "step-failed", exc_info=True, workflow="/".join(key), cause=repr(error))

@@ -166,7 +166,7 @@ def test_a_second_query_stops_the_judgement_until_it_has_ended(caplog):
 
 
 def test_a_named_query_is_judged_among_others(caplog):
-    bench = Bench(query="heavy")
+    bench = Bench(query="heavy", cap_rows=100)
     bench.batch(run="r2", query="light")
     assert judged(bench) == ("heavy", "query-not-found")
     bench.state.begin("r1", "heavy", parse_trigger("ProcessingTimeTrigger(2000)"))
@@ -174,6 +174,8 @@ def test_a_named_query_is_judged_among_others(caplog):
     bench.state.begin("r3", "third", parse_trigger("ProcessingTimeTrigger(0)"))
     assert judged(bench) == ("heavy", None)
     assert logged_codes(caplog.text) == []  # nothing about the triggers of others
+    caps = [bench.state.document(after=-1, query=name)["batches"][0]["cap_rows"] for name in ("heavy", "light")]
+    assert caps == [100, None]
     assert (bench.gauge("batch_id", query="heavy"), bench.gauge("batch_id", query="light")) == (0, None)
     assert bench.state.document(after=-1)["queries"] == [
         {"query": "light", "active": True}, {"query": "heavy", "active": True}, {"query": "third", "active": True},

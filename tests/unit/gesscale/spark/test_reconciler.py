@@ -208,6 +208,19 @@ def test_a_refusal_is_asked_for_while_spark_creates_no_pod(caplog):
     assert bench.asked == 3
 
 
+def test_pods_that_spark_creates_end_a_refusal():
+    bench = Bench("a")
+    bench.waiting = [pod("1", node="a")]
+    bench.set_order("1-1", "a", "b")
+    bench.refusal = "exceeded quota"
+    bench.step()
+    bench.step(after_s=11)
+    assert bench.reconciler.refusal
+    bench.waiting.append(pod("2", node="b"))
+    bench.step(after_s=11)
+    assert (bench.asked, bench.reconciler.refusal) == (1, "")
+
+
 def test_nothing_is_asked_while_the_pods_of_an_order_start():
     bench = Bench("a")
     bench.waiting = [pod("1", node="a"), pod("2", node="b")]
