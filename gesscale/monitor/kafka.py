@@ -30,7 +30,7 @@ _PORT = 9092
 class KafkaOffsets:
     """Reads the end offsets of a topic: the rows that were offered, processed or not.
 
-    In a topic with transactions some offsets are markers instead of rows, so the figures are too high.
+    In a topic with transactions some offsets are markers instead of rows; `join_end_offsets` converts them.
     """
 
     #: Addresses of brokers, ``host:port`` separated by commas.

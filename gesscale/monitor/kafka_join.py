@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
-from gesscale.model.observation import OperatorReading
+from gesscale.model.observation import Batch, OperatorReading
 from gesscale.model.offered import OfferedPoint, offered_rate
 
 #: Clocks of driver and scaler may differ by this much.
@@ -21,7 +22,7 @@ def add_end(
     if ends and (end.at_s <= ends[-1].at_s or end.rows < ends[-1].rows):
         return [end]
     newest = reading.batches[-1]
-    since_s = min(newest.ended_at_s - newest.seconds - _CLOCKS_AGREE_S, reading.at_s - window_s)
+    since_s = min(newest.began_s - _CLOCKS_AGREE_S, reading.at_s - window_s)
     older = sum(each.at_s < since_s for each in ends)
     kept = [*ends[max(0, older - 1) :], end]
     return [kept[0], *kept[1:][-_MAX_ENDS:]]
@@ -41,12 +42,15 @@ def join_end_offsets(reading: OperatorReading, ends: Sequence[OfferedPoint], win
 
     Notes
     -----
-    If the driver reports no totals at all, the ends themselves are the counter of offered rows.
+    If the driver reports no totals at all, neither of rows nor of offsets, the ends themselves are the counter of
+    offered rows. Otherwise an offset stands for as many rows as for the driver.
     """
     newest = reading.batches[-1]
-    began_s, read = newest.ended_at_s - newest.seconds, newest.end_offset_rows_total
-    if not reading.offered_points:
+    began_s, read = newest.began_s, newest.end_offset_rows_total
+    if not reading.offered_points and read is None:
         return _with_points(reading, ends, window_s)
+    if newest.offered_rows_total is None and read is not None:
+        return reading  # the driver does not know how many rows an offset stands for
     if read is None or newest.offered_rows_total is None or ends[-1].rows < read:
         return None
     older = [end for end in ends if end.at_s < began_s - _CLOCKS_AGREE_S]
@@ -54,13 +58,35 @@ def join_end_offsets(reading: OperatorReading, ends: Sequence[OfferedPoint], win
         return reading
     if older[-1].rows > read:
         return None
-    base, last_s = newest.offered_rows_total - read, reading.offered_points[-1].at_s
-    newer = [OfferedPoint(end.at_s, base + end.rows) for end in ends if end.at_s > last_s and end.rows >= read]
+    ratio, total = _rows_per_offset(reading.batches), newest.offered_rows_total
+    known = [point for point in reading.offered_points if point.at_s <= began_s]
+    newer = [
+        OfferedPoint(end.at_s, total + ratio * (end.rows - read))
+        for end in ends
+        if end.at_s > began_s and end.rows >= read
+    ]
     backlog_rows = reading.backlog_rows
     if newer and backlog_rows is not None:
-        backlog_rows += ends[-1].rows - read
+        backlog_rows += ratio * (ends[-1].rows - read)
     joined = replace(reading, backlog_rows=backlog_rows)
-    return _with_points(joined, [*reading.offered_points, *newer], window_s)
+    return _with_points(joined, [*known, *newer], window_s)
+
+
+def _rows_per_offset(batches: Sequence[Batch]) -> float:
+    """Return the rows for which an offset stood in the driver's totals since these last fell; 1 if it is unknown."""
+    rows = offsets = 0.0
+    for before, after in pairwise(batches):
+        if before.end_offset_rows_total is None or after.end_offset_rows_total is None:
+            continue
+        if before.offered_rows_total is None or after.offered_rows_total is None:
+            continue
+        more_rows = after.offered_rows_total - before.offered_rows_total
+        more_offsets = after.end_offset_rows_total - before.end_offset_rows_total
+        if more_rows < 0 or more_offsets < 0:
+            rows = offsets = 0.0
+            continue
+        rows, offsets = rows + more_rows, offsets + more_offsets
+    return rows / offsets if offsets else 1.0
 
 
 def _with_points(reading: OperatorReading, points: Sequence[OfferedPoint], window_s: float) -> OperatorReading:

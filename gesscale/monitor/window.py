@@ -12,12 +12,20 @@ from gesscale.common.errors import Problem
 from gesscale.model.cycles import PATIENT_CYCLES, WINDOW_CYCLES, cycle_s
 from gesscale.model.evidence import mark_saturated, mark_warm
 from gesscale.model.observation import Batch, MissingReading, NodeReading, OperatorReading
-from gesscale.model.offered import OfferedPoint, offered_rate
+from gesscale.model.offered import OfferedPoint
 from gesscale.monitor.batch_screen import ScreenedBatches
-from gesscale.monitor.offered import add_idle_point, driver_points, newest_run
+from gesscale.monitor.offered import (
+    Idling,
+    add_idle_point,
+    add_rests,
+    driver_points,
+    idling,
+    newest_run,
+    rate_since,
+    trigger_or_default_s,
+)
 from gesscale.monitor.useful_replicas import useful_replicas
 
-_UNKNOWN_TRIGGER_S = 1.0
 _MIN_DURATION_S = 0.001  # Spark counts milliseconds
 
 
@@ -100,13 +108,11 @@ class _Span:
     until_s: float
     #: Whether the query has reported that it is idle since its newest batch.
     is_idle: bool
-    #: Whether the query idled between the batch before the window and its first one.
-    resumes_after_idling: bool = False
 
 
 def _span(batches: Sequence[Batch], *, progress_s: float, window_began_s: float) -> _Span:
     newest = batches[-1]
-    is_idle = progress_s - newest.ended_at_s >= _trigger_s(newest)
+    is_idle = progress_s - newest.ended_at_s >= trigger_or_default_s(newest)
     until_s = progress_s if is_idle else newest.ended_at_s
     first = bisect_right(batches, window_began_s, key=lambda batch: batch.ended_at_s)
     if first == len(batches) and is_idle:
@@ -117,14 +123,14 @@ def _span(batches: Sequence[Batch], *, progress_s: float, window_began_s: float)
         return _Span(first=first, begin_s=began_s, until_s=until_s, is_idle=is_idle)
     before = batches[first - 1]
     follows = batches[first].follows(before)
-    resumes_after_idling = follows and _started_s(batches[first]) - before.ended_at_s >= _trigger_s(batches[first])
+    resumes_after_idling = follows and batches[first].began_s - before.ended_at_s >= trigger_or_default_s(
+        batches[first]
+    )
     if follows and not resumes_after_idling:
         begin_s = before.ended_at_s
     else:
         begin_s = max(before.ended_at_s, min(window_began_s, began_s))
-    return _Span(
-        first=first, begin_s=begin_s, until_s=until_s, is_idle=is_idle, resumes_after_idling=resumes_after_idling
-    )
+    return _Span(first=first, begin_s=begin_s, until_s=until_s, is_idle=is_idle)
 
 
 def _reading(
@@ -140,7 +146,11 @@ def _reading(
     newest = batches[-1]
     placement = tuple(sorted(set(newest.nodes)))
     inside, run = batches[span.first :], newest_run(batches)
-    points = _offered_points(run, span)
+    points = driver_points(run)
+    idle = idling(points, newest, span.until_s) if span.is_idle else None
+    add_rests(points, run, now_s - window_s)
+    if idle is not None and idle.most_rows == 0 and newest.offered_rows_total is not None:
+        add_idle_point(points, span.until_s)
     began = [batch.ended_at_s - batch.seconds for batch in inside]
     duration_s = max(_MIN_DURATION_S, span.until_s - span.begin_s - _gap_s(inside))
     busy_s = sum([batch.ended_at_s - max(at_s, span.begin_s) for batch, at_s in zip(inside, began, strict=True)])
@@ -153,8 +163,8 @@ def _reading(
         operator=operator,
         at_s=now_s,
         placement=placement,
-        offered_points=points,
-        input_rows_per_s=_input_rows_per_s(points, inside, now_s - window_s),
+        offered_points=tuple(points),
+        input_rows_per_s=_input_rows_per_s(points, inside, now_s - window_s, idle),
         throughput_rows_per_s=sum([batch.rows for batch in inside]) / duration_s,
         backlog_rows=newest.backlog_rows,
         saturated_share=sum(is_saturated) / len(inside) if inside else 0.0,
@@ -181,28 +191,20 @@ def _output_rows_per_s(inside: Sequence[Batch], newest: Batch, duration_s: float
     return sum(known) / duration_s if len(known) == len(inside) and newest.output_rows is not None else None
 
 
-def _offered_points(run: Sequence[Batch], span: _Span) -> tuple[OfferedPoint, ...]:
-    """Return the totals of the batches, and what is known from idling over the begin of the window and since it."""
-    points = driver_points(run)
-    if span.resumes_after_idling:
-        add_idle_point(points, span.begin_s)
-    if span.is_idle:
-        add_idle_point(points, span.until_s)
-    return tuple(points)
-
-
-def _input_rows_per_s(points: Sequence[OfferedPoint], inside: Sequence[Batch], window_began_s: float) -> float | None:
-    if not inside:
-        return 0.0  # idle: no source offered a row in the whole window
-    if not points or points[-1].at_s < _started_s(inside[0]):
+def _input_rows_per_s(
+    points: Sequence[OfferedPoint], inside: Sequence[Batch], window_began_s: float, idle: Idling | None
+) -> float | None:
+    if not points and not inside and idle is not None and idle.most_rows == 0:
+        return 0.0
+    if not points or (inside and points[-1].at_s < inside[0].began_s):
         return None
-    return offered_rate(points, window_began_s)
+    return rate_since(points, window_began_s, idle)
 
 
 def _gap_s(inside: Sequence[Batch]) -> float:
     """Return the time of batches that are missing from the record; a restart of the query does not count."""
     return sum(
-        max(0.0, _started_s(batch) - before.ended_at_s)
+        max(0.0, batch.began_s - before.ended_at_s)
         for before, batch in pairwise(inside)
         if batch.batch_id > before.batch_id + 1
     )
@@ -212,14 +214,6 @@ def _past(instant_s: float | None, now_s: float) -> float:
     if instant_s is None or not math.isfinite(instant_s):
         return -math.inf
     return min(instant_s, now_s)
-
-
-def _started_s(batch: Batch) -> float:
-    return batch.ended_at_s - batch.seconds
-
-
-def _trigger_s(batch: Batch) -> float:
-    return batch.trigger_s or _UNKNOWN_TRIGGER_S
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ _GROWTHS_KEPT = 20
 class Position:
     """Rows of the sources when a batch was planned."""
 
-    #: Offered since the query started. It falls, to 0, where the rows since the batch before are unknown.
+    #: Offered since the query started. It falls, to less than 1, where the rows since the batch before are unknown.
     offered: float
     #: Offered, but not included in this batch or an earlier one.
     backlog: float
@@ -255,6 +255,7 @@ class Sources:
     #: Converts an offset to rows; None to use the table of kinds.
     offset_rows: OffsetRows | None = None
     _known: list[Source] = field(default_factory=list)
+    _total: float = 1.0
 
     @property
     def problems(self) -> list[Problem]:
@@ -280,10 +281,12 @@ class Sources:
         if any(source.is_restarted for source in self._known):
             for source in self._known:
                 source.offered = 0.0
+            self._known[0].offered = min(1.0, self._total) / 2  # less than before, even if it has just restarted
+        self._total = sum(source.offered for source in self._known)
         known = [each for each in waiting if each is not None]
         if not known or len(known) < len(waiting):
             return None
-        return Position(offered=sum(source.offered for source in self._known), backlog=sum(known))
+        return Position(offered=self._total, backlog=sum(known))
 
 
 def _label(number: int, report: Mapping[str, Any], count: int) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from gesscale.model.observation import OperatorReading
+from gesscale.model.observation import Batch, OperatorReading
 from gesscale.model.offered import OfferedPoint, offered_rate
 
 Array = NDArray[np.float64]
@@ -88,9 +88,10 @@ class LoadHistory(BaseModel):
         last_s = self.points[-1].at_s if self.points else -math.inf
         if len(counted) < 2 or counted[-1].at_s <= last_s:
             return self
+        known = self._without_unconfirmed(counted)
         grown = self.model_copy(
             update={
-                "points": _thinned((*self.points, *self._continued(counted)), bucket_s),
+                "points": _thinned((*known, *self._continued(counted, bucket_s)), bucket_s),
                 "counted_rows": counted[-1].rows,
                 "newest": offered_rate(counted, counted[-1].at_s - bucket_s / _FINE_STEPS) or 0.0,
             }
@@ -138,17 +139,31 @@ class LoadHistory(BaseModel):
         last = self.rates(bucket_s)[-2:].tolist()
         return (last or [0.0])[-1], last[-1] - last[0] if last else 0.0
 
-    def _continued(self, counted: Sequence[OfferedPoint]) -> Sequence[OfferedPoint]:
-        """Return the new points, with rows counted from the oldest known point."""
+    def _without_unconfirmed(self, counted: Sequence[OfferedPoint]) -> Sequence[OfferedPoint]:
+        """Return the points without the last idle ones if rows came and the sources no longer report the idling.
+
+        These rows may have waited in the source since the batch before.
+        """
+        known, times = list(self.points), {each.at_s for each in counted}
+        has_grown = counted[-1].rows > self.counted_rows
+        while has_grown and len(known) > 1 and known[-1].at_s not in times and known[-1].rows == known[-2].rows:
+            known.pop()
+        return known
+
+    def _continued(self, counted: Sequence[OfferedPoint], bucket_s: float) -> Sequence[OfferedPoint]:
+        """Return the new points, with rows counted from the oldest known point.
+
+        Where the counter restarted the load is unknown, and taken to be that of the last bucket.
+        """
         if not self.points:
             return [OfferedPoint(each.at_s, each.rows - counted[0].rows) for each in counted]
         last = self.points[-1]
         fresh = [each for each in counted if each.at_s > last.at_s]
         before = counted[: len(counted) - len(fresh)]
-        least = before[-1].rows if before else 0.0
         known = self.counted_rows
-        if not least <= known <= fresh[0].rows:  # the counter restarted
-            known = least if before else fresh[0].rows
+        if not (before[-1].rows if before else 0.0) <= known <= fresh[0].rows:
+            level, _ = self._level_and_growth(bucket_s)
+            known = before[-1].rows if before else fresh[0].rows - level * (fresh[0].at_s - last.at_s)
         return [OfferedPoint(each.at_s, round(last.rows + each.rows - known, 1)) for each in fresh]
 
     def _scored(self, bucket_s: float) -> "LoadHistory":
@@ -185,13 +200,21 @@ def waiting_rows(reading: OperatorReading, offered_rows_per_s: float, processed_
     """Return the backlog at the end of the window.
 
     That of the reading belongs to the newest total. Since then rows were offered, and since the newest batch rows were
-    processed.
+    processed. As many as in the newest batch do not count if the query was idle before it: it may wait for that many.
     """
     newest = reading.batches[-1]
-    counted_s = reading.offered_points[-1].at_s if reading.offered_points else newest.ended_at_s - newest.seconds
+    counted_s = reading.offered_points[-1].at_s if reading.offered_points else newest.began_s
     offered = offered_rows_per_s * max(0.0, reading.at_s - counted_s)
     processed = processed_rows_per_s * max(0.0, reading.at_s - newest.ended_at_s)
-    return max(0.0, (reading.backlog_rows or 0.0) + offered - processed)
+    awaited = newest.rows if _was_idle_before(reading.batches) else 0
+    return max(0.0, (reading.backlog_rows or 0.0) + offered - processed - awaited)
+
+
+def _was_idle_before(batches: Sequence[Batch]) -> bool:
+    """Return whether the query was idle before its newest batch."""
+    if len(batches) < 2 or not batches[-1].follows(batches[-2]):
+        return False
+    return batches[-1].began_s - batches[-2].ended_at_s >= (batches[-1].trigger_s or math.inf)
 
 
 class _PointsKey(tuple[OfferedPoint, ...]):

@@ -49,6 +49,26 @@ def test_rows_since_the_newest_batch_are_offered_and_wait() -> None:
     assert joined.input_rows_per_s == pytest.approx(17_000 / 60)
 
 
+def marked(number: int, began_s: float, total: float, seconds: float = 10.0) -> Batch:
+    """Return a batch of a topic with a marker after each row."""
+    return replace(batch(number, began_s, total, seconds), end_offset_rows_total=BASE + 2 * total)
+
+
+def test_markers_of_transactions_are_no_rows() -> None:
+    read = seen(marked(0, 980.0, 0.0), marked(1, 990.0, 500.0), marked(2, 1000.0, 1000.0, 30.0), at_s=1040.0)
+    joined = join(read, (985.0, BASE + 500), (1020.0, BASE + 6000), (1040.0, BASE + 10_000))
+    assert joined is not None
+    # 4000 and 8000 offsets since the batch, 2000 and 4000 rows
+    assert joined.offered_points[-2:] == ((1020.0, 3000.0), (1040.0, 5000.0))
+    assert joined.backlog_rows == 100 + 4000
+
+
+def test_a_driver_that_cannot_convert_offsets_to_rows_is_not_overruled() -> None:
+    unsure = replace(LONG.batches[-1], offered_rows_total=None)
+    read = replace(LONG, batches=(unsure,), offered_points=(), input_rows_per_s=None)
+    assert join(read, (985.0, BASE + 250), (1040.0, BASE + 17_000)) is read
+
+
 def test_without_a_total_from_before_the_batch_the_driver_s_figures_stay() -> None:
     assert join(LONG, (1020.0, BASE + 9000), (1040.0, BASE + 17_000)) is LONG
 

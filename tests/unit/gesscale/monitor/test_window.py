@@ -89,11 +89,12 @@ def test_an_idle_query_reads_zero_and_is_not_unseen() -> None:
 
 def test_idling_after_the_newest_batch_counts_as_time() -> None:
     # Window 990..1000, ends 992 and 994 inside, idle until 1000: 200 rows and 2 s busy in 10 s;
-    # 300 rows offered from the planning of the base batch (989) until 1000.
+    # 300 rows offered from the planning of the base batch (989) to that of the newest; 150, as many as in a batch, may
+    # wait.
     seen = reading(steady(last_end_s=994.0), last_progress_at_s=1000.0)
     assert seen.throughput_rows_per_s == pytest.approx(20.0)
     assert seen.busy_share == pytest.approx(0.2)
-    assert seen.input_rows_per_s == pytest.approx(300 / 11)
+    assert seen.input_rows_per_s == pytest.approx((300 + 150) / 11)
 
 
 def test_a_rest_before_the_window_does_not_dilute_the_rates() -> None:

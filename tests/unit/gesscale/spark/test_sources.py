@@ -184,7 +184,7 @@ def test_a_counter_that_falls_or_is_new_counts_from_there(latest, growth, partit
     found += positions([kafka([1000, 1200], latest, latest, 0)], sources)
     (note,) = sources.problems
     assert (note.code, note.fields["partitions"]) == ("source-counter-restarted", partitions)
-    assert found[-1].offered == (200 + growth if growth else 0)
+    assert found[-1].offered == (200 + growth if growth else 0.5)
     more = [count + 100 for count in latest]
     found += positions([kafka(latest, more, more, 100 * len(latest))], sources)
     assert growths(found)[-1] == 100 * len(latest)

@@ -64,9 +64,25 @@ def test_rows_that_a_broker_reported_are_not_counted_again() -> None:
 
 def test_a_counter_that_restarts_loses_no_row_of_the_new_run() -> None:
     history = LoadHistory().updated([OfferedPoint(0.0, 9000.0), OfferedPoint(60.0, 15_000.0)], 60.0)
-    # The new run begins at 70 s; 600 rows by 76 s.
+    # The new run begins at 70 s; 600 rows by 76 s. For the 10 s before it, the load of the last minute: 100 rows/s.
     later = history.updated([OfferedPoint(70.0, 0.0), OfferedPoint(76.0, 600.0)], 60.0)
-    assert [point.rows for point in later.points] == [0.0, 6000.0, 6000.0, 6600.0]
+    assert [point.rows for point in later.points] == [0.0, 6000.0, 7000.0, 7600.0]
+
+
+@pytest.mark.parametrize(
+    ("idled_until_s", "newest_minute"),
+    [
+        (None, 10.0),  # the 6000 rows may have waited for 10 min: 10 rows/s
+        (598.0, 100.0),  # the sources know that no row came: 6000 rows within the last minute
+    ],
+)
+def test_rows_that_waited_in_the_source_came_at_any_time(idled_until_s: float | None, newest_minute: float) -> None:
+    history = LoadHistory()
+    for idle_s in (60.0, 120.0, 580.0):
+        history = history.updated([OfferedPoint(0.0, 0.0), OfferedPoint(idle_s, 0.0)], 60.0)
+    rest = [] if idled_until_s is None else [OfferedPoint(580.0, 0.0), OfferedPoint(idled_until_s, 0.0)]
+    history = history.updated([OfferedPoint(0.0, 0.0), *rest, OfferedPoint(600.0, 6000.0)], 60.0)
+    assert history.rates(60.0)[-1] == pytest.approx(newest_minute)
 
 
 def test_a_day_without_load_and_a_jump() -> None:
