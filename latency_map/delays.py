@@ -57,7 +57,9 @@ def find_fault(values: Delays, *, unit: DelayUnit, kind: DelayKind, asymmetry: A
     return None
 
 
-def find_out_of_range(values: Delays, *, unit: DelayUnit, kind: DelayKind) -> DelayFault | None:
+def find_out_of_range(
+    values: Delays, *, unit: DelayUnit = DelayUnit.MS, kind: DelayKind = DelayKind.RTT
+) -> DelayFault | None:
     """Find the first cell of a delay matrix that is negative or too large.
 
     Parameters
@@ -99,8 +101,10 @@ def count_differing(values: Delays) -> int:
     return int(np.count_nonzero(_differing(values, values.T))) // 2
 
 
-def round_trips_ms(values: Delays, *, unit: DelayUnit, kind: DelayKind, asymmetry: Asymmetry) -> Delays:
-    """Convert valid delays to round trips.
+def round_trips_ms(
+    values: Delays, *, asymmetry: Asymmetry, unit: DelayUnit = DelayUnit.MS, kind: DelayKind = DelayKind.RTT
+) -> Delays:
+    """Convert valid delays to round trips, of two directions the mean or the larger.
 
     Parameters
     ----------

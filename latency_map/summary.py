@@ -15,7 +15,7 @@ import scipy
 from numpy.typing import NDArray
 
 from latency_map.delays import Delays, round_trips_ms
-from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
+from latency_map.kinds import Asymmetry
 from latency_map.matrix import LatencyMap
 from latency_map.survey import Survey
 
@@ -109,7 +109,7 @@ def summarise_placement(latencies: LatencyMap, members: Iterable[str]) -> Placem
 
 def symmetric_map(survey: Survey | LatencyMap) -> LatencyMap:
     """Return a map of any survey, for display: with the larger of two directions and a zero diagonal."""
-    rtt_ms = round_trips_ms(survey.rtt_ms, unit=DelayUnit.MS, kind=DelayKind.RTT, asymmetry=Asymmetry.MAX)
+    rtt_ms = round_trips_ms(survey.rtt_ms, asymmetry=Asymmetry.MAX)
     rtt_ms.setflags(write=False)
     return LatencyMap(names=survey.names, rtt_ms=rtt_ms)
 

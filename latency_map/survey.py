@@ -60,7 +60,7 @@ class Survey:
         estimated = read_only(marks if marks.size else np.zeros(shape, dtype=bool), np.bool_)
         if estimated.shape != shape:
             raise LatencyMapError("map-shape-invalid", nodes=len(names), shape=" x ".join(map(str, estimated.shape)))
-        if fault := find_out_of_range(rtt_ms, unit=DelayUnit.MS, kind=DelayKind.RTT):
+        if fault := find_out_of_range(rtt_ms):
             raise error_of(fault.problem, place=f"{names[fault.row]} to {names[fault.column]}")
         at_s = self.measured_at_s
         if at_s is not None and not (isinstance(at_s, Real) and 0 <= at_s < MAX_TIME_S):

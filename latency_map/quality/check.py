@@ -11,7 +11,7 @@ import numpy as np
 
 from gesscale.common.errors import Problem
 from latency_map.delays import Delays, round_trips_ms
-from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
+from latency_map.kinds import Asymmetry, DelayUnit
 from latency_map.plausibility import age_problem, find_implausible
 from latency_map.quality.findings import Finding, QualityReport, Severity
 from latency_map.quality.outliers import find_outliers
@@ -52,12 +52,7 @@ def check(survey: Survey, now_s: float | None = None, *, asymmetry: Asymmetry | 
         Seconds since the epoch, for the age of the survey; None omits the age.
     """
     rule = survey.asymmetry_rule(asymmetry)
-    combined_ms = round_trips_ms(
-        survey.rtt_ms,
-        unit=DelayUnit.MS,
-        kind=DelayKind.RTT,
-        asymmetry=Asymmetry.MEAN if rule is Asymmetry.MEAN else Asymmetry.MAX,
-    )
+    combined_ms = round_trips_ms(survey.rtt_ms, asymmetry=rule)
     found = [
         *_find_missing(survey),
         *_find_asymmetry(survey, rule),

@@ -13,7 +13,7 @@ import numpy as np
 from gesscale.common.text import format_list
 from latency_map.delays import MAX_RTT_MS, Delays, round_trips_ms
 from latency_map.errors import LatencyMapError, UnknownNodeError
-from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, Fill, Symmetrise, member, member_or_none
+from latency_map.kinds import Asymmetry, Fill, Symmetrise, member, member_or_none
 from latency_map.paths import shortest_paths
 from latency_map.quality.coordinates import DIMENSIONS, embed, held_out_error
 from latency_map.quality.pairs import first_pair, missing_pairs
@@ -119,9 +119,7 @@ def _symmetrise(survey: Survey, options: Repair) -> tuple[Survey, AppliedRepair 
     if options.symmetrise is None:
         return survey, None
     there_ms = survey.rtt_ms
-    both_ms = round_trips_ms(
-        there_ms, unit=DelayUnit.MS, kind=DelayKind.RTT, asymmetry=Asymmetry(options.symmetrise.value)
-    )
+    both_ms = round_trips_ms(there_ms, asymmetry=Asymmetry(options.symmetrise.value))
     np.fill_diagonal(both_ms, there_ms.diagonal())
     guessed = survey.estimated & ~np.isnan(there_ms)
     text = f"cells set to the {options.symmetrise} of both directions"
@@ -207,7 +205,7 @@ def _fill_gaps(rtt_ms: Delays, method: Fill) -> tuple[Delays, Mask, str]:
     if method is Fill.NONE or not gaps.any():
         return rtt_ms, np.zeros_like(gaps), ""
     if method is Fill.PATH:
-        combined = round_trips_ms(rtt_ms, unit=DelayUnit.MS, kind=DelayKind.RTT, asymmetry=Asymmetry.MAX)
+        combined = round_trips_ms(rtt_ms, asymmetry=Asymmetry.MAX)
         estimates, error = shortest_paths(combined), "upper bounds if the triangle inequality holds"
     else:
         estimates, error = _by_coordinates(rtt_ms)
