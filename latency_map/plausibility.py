@@ -8,11 +8,11 @@ figure              implausible                                  because
 ==================  ===========================================  ================================================
 0                   any pair                                     a measurement that failed or was rounded makes a
                                                                  node the nearest; two names of a machine have it
-largest             three times every smaller one, and 999,      programs write such figures for a lost probe; by
-                    9999, ... or 65535 in the unit of the file,  hand, 500 ms is written for a satellite
-                    or multiples of 500 ms with two signs of
-                    three: repeated, ten times every smaller
-                    one, others have fractions of a ms
+largest             three times every smaller one, and above a   programs write such figures for a lost probe; by
+                    minute, 999, 9999, ... or 65535 in the unit  hand, 500 ms is written for a satellite
+                    of the file, or multiples of 500 ms with
+                    two signs of three: repeated, ten times
+                    every smaller one, others have fractions
 to itself           above 0                                      it is another measurement, or another table
 median              above 2,000                                  half way around the Earth and back takes 200
 median and spread   below 1, the 95th percentile ten times the   nodes of one room lie within a small factor of
@@ -47,10 +47,11 @@ EQUAL_PAIRS = 3
 LOST_RATIO = 3.0
 LOST_STEP_MS = 500.0
 FAR_RATIO = 10.0
+LOST_ABOVE_MS = 60_000.0
 
 _MIN_NINES = 999.0
-#: Largest values of integers of 15, 16, 31 and 32 bits.
-_INTEGER_LIMITS = {32767.0, 65535.0, 2147483647.0, 4294967295.0}
+#: Largest values of integers of 15 and 16 bits; those of 31 and 32 bits are above a minute.
+_INTEGER_LIMITS = {32767.0, 65535.0}
 _MAX_LOST_FIGURES = 8
 _NAMED = 3
 
@@ -152,7 +153,7 @@ def _lost_probes(rtt_ms: Delays, unit: DelayUnit) -> Mask:
     rest, in_nines = rtt_ms[~np.isnan(rtt_ms)], False
     for _ in range(_MAX_LOST_FIGURES):
         top_ms = float(rest.max(initial=0.0))
-        nines = _is_in_nines(top_ms / times * over)
+        nines = top_ms > LOST_ABOVE_MS or _is_in_nines(top_ms / times * over)
         if not nines and (top_ms < LOST_STEP_MS or top_ms % LOST_STEP_MS):
             break
         rest, in_nines = rest[rest < top_ms], in_nines or nines

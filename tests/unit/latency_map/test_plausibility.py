@@ -150,6 +150,7 @@ def test_a_figure_in_one_direction_is_named_before_both_are_added(figure, code):
     [
         ([120.4, 80.3, 999], 1),  # 8 times the next, but no network takes 999 ms by chance
         ([12.5, 20.25, 5000], 1),
+        ([12, 20, 4294967.295], 1),  # the largest integer of 32 bits in us
         ([120.4, 80.3, 1000, 1000, 60.2, 60.3], 2),
         ([120.4, 80.3, 1000], 0),  # once, and 8 times the next
         ([120, 80, 1000, 1000, 60, 61], 0),  # written by hand
