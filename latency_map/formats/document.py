@@ -3,23 +3,40 @@
 import json
 import math
 from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from gesscale.common import API_VERSION
-from latency_map.delays import MAX_RTT_MS, Delays
-from latency_map.errors import LatencyMapError
-from latency_map.formats.json_text import Json, as_number, kind_of
+from gesscale.common.text import truncated_repr
+from latency_map.delays import find_out_of_range
+from latency_map.errors import LatencyMapError, error_of
+from latency_map.formats.json_text import kind_of
 from latency_map.formats.source import MapSource, check_file_names
-from latency_map.survey import Mask, Survey
+from latency_map.kinds import DelayKind, DelayUnit
+from latency_map.survey import MAX_TIME_S, Survey
 
 KIND = "LatencyMap"
 #: Fixed members of every document besides its version.
 FIXED = {"kind": KIND, "unit": "ms", "delay": "rtt"}
 
-_REQUIRED = ("apiVersion", "kind", "unit", "delay", "nodes", "rtt_ms")
-#: ``spread`` is of earlier versions: percentiles, jitter and loss, which agents now report to Prometheus only.
-_OPTIONAL = ("origin", "measured_at_s", "changes", "estimated", "spread")
+
+class _Document(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    version: str = Field(alias="apiVersion")
+    kind: Literal["LatencyMap"]
+    unit: Literal["ms"]
+    delay: Literal["rtt"]
+    nodes: list[str]
+    rtt_ms: list[list[FiniteFloat | None]]
+    origin: str = ""
+    measured_at_s: float | None = Field(None, ge=0, lt=MAX_TIME_S)
+    changes: list[str] = []
+    estimated: list[list[int]] | None = None
+    #: Of earlier versions: percentiles, jitter and loss, which agents now report to Prometheus only.
+    spread: Any = None
 
 
 def survey_to_document(survey: Survey) -> str:
@@ -55,114 +72,43 @@ def read_document(source: MapSource) -> Survey:
     LatencyMapError
         The document is invalid or of another version.
     """
-    content = source.json
-    if not isinstance(content, dict):
-        raise LatencyMapError("map-format-unknown", source=source.name, looks_like=f"JSON: {kind_of(content)}")
-    return _Document(source, content).survey()
-
-
-class _Document:
-    """One document."""
-
-    def __init__(self, source: MapSource, content: dict[str, Json]) -> None:
-        self._source, self._content, self._count = source, content, 0
-
-    def survey(self) -> Survey:
-        self._check_head()
-        names = self._texts("nodes")
-        self._count = len(names)
-        check_file_names(self._source.name, names, self._source.limits, place="nodes")
-        origin = self._content.get("origin", "")
-        if not isinstance(origin, str):
-            raise self._value_error("origin", "text", origin)
-        return Survey(
-            names=names,
-            rtt_ms=self._rtt_ms(),
-            estimated=self._estimated(),
-            measured_at_s=self._measured_at_s(),
-            origin=origin,
-            changes=self._texts("changes") if "changes" in self._content else (),
-        )
-
-    def _check_head(self) -> None:
-        version = self._content.get("apiVersion")
-        if version != API_VERSION:
-            raise LatencyMapError(
-                "map-version-unknown",
-                source=self._source.name,
-                place="apiVersion",
-                expected=API_VERSION,
-                got=kind_of(version),
-            )
-        for key, expected in FIXED.items():
-            if self._content.get(key) != expected:
-                raise self._value_error(key, repr(expected), self._content.get(key))
-        known = _REQUIRED + _OPTIONAL
-        for key in self._content:
-            if key not in known:
-                raise LatencyMapError("map-key-unknown", source=self._source.name, key=key, known=", ".join(known))
-        for key in _REQUIRED:
-            if key not in self._content:
-                raise LatencyMapError("map-key-missing", source=self._source.name, key=key)
-
-    def _texts(self, key: str) -> tuple[str, ...]:
-        listed = self._content[key]
-        if not isinstance(listed, list):
-            raise self._value_error(key, "a list of texts", listed)
-        for index, item in enumerate(listed):
-            if not isinstance(item, str):
-                raise self._value_error(f"{key}[{index}]", "text", item)
-        return tuple(str(item) for item in listed)
-
-    def _rows(self, key: str) -> list[list[Json]]:
-        rows = self._content[key]
-        if not isinstance(rows, list) or len(rows) != self._count:
-            raise self._value_error(key, f"a list of {self._count}, one row for each node", rows)
-        for index, row in enumerate(rows):
-            if not isinstance(row, list):
-                raise self._value_error(f"{key}[{index}]", "a list of cells", row)
-        return [row for row in rows if isinstance(row, list)]
-
-    def _rtt_ms(self) -> Delays:
-        matrix: Delays = np.empty((self._count, self._count))
-        for index, row in enumerate(self._rows("rtt_ms")):
-            if len(row) != self._count:
-                raise self._value_error(f"rtt_ms[{index}]", f"a list of {self._count}, one cell for each node", row)
-            if not set(map(type, row)) <= {float, int, type(None)}:
-                wrong_cell = next(cell for cell in row if type(cell) not in {float, int, type(None)})
-                raise self._value_error(f"rtt_ms[{index}]", "numbers or null", wrong_cell)
-            try:
-                matrix[index] = np.array(row, dtype=np.float64)  # None becomes NaN
-            except OverflowError:
-                raise self._range_error(f"rtt_ms[{index}]", math.inf) from None
-            (wrong,) = np.nonzero((matrix[index] < 0) | (matrix[index] > MAX_RTT_MS))
-            if len(wrong):
-                raise self._range_error(f"rtt_ms[{index}][{wrong[0]}]", float(matrix[index, wrong[0]]))
-        matrix += 0.0  # -0.0 becomes 0.0
-        matrix.setflags(write=False)
-        return matrix
-
-    def _estimated(self) -> Mask:
-        mask: Mask = np.zeros((self._count, self._count), dtype=np.bool_)
-        for index, row in enumerate(self._rows("estimated") if "estimated" in self._content else ()):
-            for column in row:
-                if type(column) is not int or not 0 <= column < self._count:
-                    raise self._value_error(f"estimated[{index}]", f"columns from 0 to {self._count - 1}", column)
-                mask[index, column] = True
-        mask.setflags(write=False)
-        return mask
-
-    def _measured_at_s(self) -> float | None:
-        content = self._content.get("measured_at_s")
-        seconds = as_number(content)
-        if content is not None and (seconds is None or not math.isfinite(seconds)):
-            raise self._value_error("measured_at_s", "seconds since 1970 or null", content)
-        return seconds
-
-    def _value_error(self, place: str, expected: str, content: Json) -> LatencyMapError:
-        source, got = self._source.name, kind_of(content)
-        return LatencyMapError("map-value-invalid", source=source, place=place, expected=expected, got=got)
-
-    def _range_error(self, place: str, got: float) -> LatencyMapError:
-        source = self._source.name
-        return LatencyMapError("map-delay-invalid", source=source, place=place, limit=MAX_RTT_MS, unit="ms", got=got)
+    version = source.json.get("apiVersion") if isinstance(source.json, dict) else source.json
+    if version != API_VERSION:
+        fields = {"expected": API_VERSION, "got": kind_of(version)}
+        raise LatencyMapError("map-version-unknown", source=source.name, place="apiVersion", **fields)
+    try:
+        content = _Document.model_validate(source.json)
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault["loc"]).lstrip(".")
+        fields = {"place": place, "expected": fault["msg"].lower(), "got": truncated_repr(fault["input"])}
+        raise LatencyMapError("map-value-invalid", source=source.name, **fields) from None
+    check_file_names(source.name, content.nodes, source.limits, place="nodes")
+    count = len(content.nodes)
+    estimated = content.estimated or [[] for _ in content.nodes]
+    for place, rows, right in (
+        ("rtt_ms", content.rtt_ms, [len(row) == count for row in content.rtt_ms]),
+        ("estimated", estimated, [all(0 <= column < count for column in row) for row in estimated]),
+    ):
+        if len(rows) != count or not all(right):
+            where = place if len(rows) != count else f"{place}[{right.index(False)}]"
+            expected = f"{count} rows for {count} nodes, each with a cell for each node or numbers of columns"
+            got = f"{len(rows)} rows"
+            raise LatencyMapError("map-value-invalid", source=source.name, place=where, expected=expected, got=got)
+    rtt_ms = np.array(content.rtt_ms, dtype=np.float64)  # None becomes NaN
+    if fault := find_out_of_range(rtt_ms, unit=DelayUnit.MS, kind=DelayKind.RTT):
+        raise error_of(fault.problem, source=source.name, place=f"rtt_ms[{fault.row}][{fault.column}]")
+    rtt_ms += 0.0  # -0.0 becomes 0.0
+    rtt_ms.setflags(write=False)
+    mask = np.zeros((count, count), dtype=np.bool_)
+    for row, columns in enumerate(estimated):
+        mask[row, columns] = True
+    mask.setflags(write=False)
+    return Survey(
+        names=tuple(content.nodes),
+        rtt_ms=rtt_ms,
+        estimated=mask,
+        measured_at_s=content.measured_at_s,
+        origin=content.origin,
+        changes=tuple(content.changes),
+    )

@@ -67,16 +67,6 @@ def kind_of(content: Json) -> str:
     return f"an object of {len(content)} keys" if isinstance(content, dict) else f"a list of {len(content)}"
 
 
-def as_number(content: Json) -> float | None:
-    """Return a JSON number as float; None if the value is not a number or too large."""
-    if isinstance(content, bool) or not isinstance(content, int | float):
-        return None
-    try:
-        return float(content)
-    except OverflowError:
-        return None
-
-
 def _refuse_duplicates(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     content = dict(pairs)
     if len(content) < len(pairs):
