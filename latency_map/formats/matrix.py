@@ -1,13 +1,14 @@
 """Square matrices, with names in the first row and column, in one of them, or without names."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 
 import numpy as np
 
 from gesscale.common.errors import Problem
 from gesscale.common.text import shortened
+from latency_map.delays import Delays
 from latency_map.errors import LatencyMapError
 from latency_map.formats.columns import is_delay_label, parse_label
 from latency_map.formats.rows import is_number
@@ -32,44 +33,84 @@ def read_matrix(source: MapSource, options: ImportOptions) -> Readings:
     """
     sheet = Sheet(source)
     first, rows = sheet.first(), sheet.rows()
-    if not has_names(rows_at_head(source)):
-        return _without_names(sheet, chain([first], rows), source, options)
-    second = next(rows, None)
-    if second is None:
-        raise sheet.cell_error(first, 0, "map-not-square", columns=len(first.cells) - 1, rows=0)
-    lead = 0 if _is_unnamed(second, first) else 1
-    start = 1 if lead and len(second.cells) <= len(first.cells) else 0
-    names = tuple(first.cells[start:])
-    if len(names) > source.limits.nodes:
-        raise sheet.cell_problem(first, source.limits.nodes + start, source.limits.too_many_nodes(len(names)))
+    named, limit = has_names(rows_at_head(source)), source.limits.nodes
+    if len(first.cells) > limit + 1:  # a corner, or a delimiter at the end
+        raise sheet.cell_problem(first, limit + named, source.limits.too_many_nodes(len(first.cells) - named))
+    lines, labels, values, units = _read_rows(sheet, rows if named else chain([first], rows), first if named else None)
+    count, lead = values.shape[1], len(labels) > 0
+    if named:
+        names = tuple(first.cells[len(first.cells) - count :])
+    else:
+        if len(lines) == count - 1 and np.isnan(values[:, -1]).all():  # each line ends with a delimiter
+            count, values = count - 1, values[:, :-1]
+        names = _names(source.name, options, count)
+        if len(lines) == count + 1 and _is_numbering(first.cells):  # numbers of the nodes, as pandas writes them
+            names, lines, values = options.names or tuple(first.cells), lines[1:], values[1:]
+    if count > limit and len(lines) == count:
+        raise sheet.cell_problem(first, limit, source.limits.too_many_nodes(count))
     if name_fault := find_name_fault(names):
-        raise sheet.cell_problem(first, name_fault[0] + start, name_fault[1])
-    table = _Table(sheet, len(names), lead, len(names))
-    positions = {name: position for position, name in enumerate(names)}
-    order: dict[int, int] = {}
-    for row in chain([second], rows):
-        number = table.add(row)
-        position = _position(sheet, row, positions, order, table.lines) if lead else number
-        order[position] = number
-    if len(table.lines) < len(names):
-        raise table.shape_error()
-    notes = []
-    values, lines = table.values, table.lines
-    if list(order) != sorted(order):
-        at = [order[position] for position in range(len(names))]
-        values, lines = values[at], [lines[each] for each in at]
-        notes.append(Problem("import-rows-shuffled"))
-    corner = first.cells[0] if start else ""
+        raise sheet.cell_problem(first, name_fault[0] + len(first.cells) - count, name_fault[1])
+    if len(lines) != count:
+        raise sheet.cell_error(SheetRow(lines[-1], []), 0, "map-not-square", columns=count, rows=len(lines))
+    order = _order(sheet, names, labels, lines)
+    corner = first.cells[0] if lead and len(first.cells) > count else ""
     unit, kind = parse_label(corner) if is_delay_label(corner) else (None, None)
-    if unit and table.unit and unit is not table.unit:
-        raise sheet.cell_error(first, 0, "map-units-contradict", units=sorted({unit, table.unit}))
+    if len(stated := ({unit} | units) - {None}) > 1:
+        raise sheet.cell_error(first, 0, "map-units-contradict", units=sorted(map(str, stated)))
+    shuffled = order != sorted(order)
     return Readings(
-        samples=Block(names, values, lambda a, b: f"line {lines[a]}, column {b + 1 + lead}"),
-        unit=table.unit or unit,
+        samples=Block(
+            names,
+            values[order] if shuffled else np.ascontiguousarray(values),
+            lambda a, b: f"line {lines[order[a]]}, column {b + 1 + lead}",
+        ),
+        unit=next(iter(stated), None),
         kind=kind,
         stated_at=f"line {first.line}, column 1, heading {shortened(corner)}",
-        notes=notes + sheet.notes(),
+        notes=[Problem("import-rows-shuffled")] * shuffled + sheet.notes(),
     )
+
+
+def _read_rows(
+    sheet: Sheet, rows: Iterable[SheetRow], header: SheetRow | None
+) -> tuple[list[int], list[str], Delays, set[DelayUnit | None]]:
+    """Return the lines of rows, their names if they have some, their delays, and the unit that all cells state."""
+    lines: list[int] = []
+    labels: list[str] = []
+    values: list[Delays] = []
+    units: set[DelayUnit | None] = set()
+    width = lead = 0
+    for row in rows:
+        if not width:
+            lead = int(header is not None and not _is_unnamed(row, header))
+            short = header is not None and len(row.cells) not in (len(header.cells), len(header.cells) + lead)
+            width = len(header.cells) if header and short else len(row.cells)
+        sheet.check_width(row, width)
+        delays, stated = sheet.parse_delays(row, lead)
+        units |= stated
+        if len(units) > 1:
+            raise sheet.cell_error(row, lead, "map-units-mixed")
+        lines.append(row.line)
+        labels += row.cells[:lead]
+        values.append(np.array(delays))
+        if len(lines) > width - lead + 1 - (header is not None):
+            raise sheet.cell_error(row, 0, "map-not-square", columns=width - lead, rows=f"{len(lines)} or more")
+    if not lines:
+        raise LatencyMapError("map-empty", source=sheet.name, expected="rows below the names")
+    return lines, labels, np.array(values), units
+
+
+def _order(sheet: Sheet, names: tuple[str, ...], labels: list[str], lines: list[int]) -> list[int]:
+    """Return the number of the row of each node, by the names of the rows if they have some."""
+    known, positions = set(names), dict[str, int]()
+    for number, label in enumerate(labels):
+        row = SheetRow(lines[number], [])
+        if label not in known:
+            raise sheet.cell_error(row, 0, "map-row-unknown", name=label, columns=len(names))
+        if label in positions:
+            raise sheet.cell_error(row, 0, "map-row-duplicate", name=label, first_line=lines[positions[label]])
+        positions[label] = number
+    return [positions[name] for name in names] if labels else list(range(len(names)))
 
 
 def has_names(rows: Sequence[SheetRow]) -> bool:
@@ -90,63 +131,6 @@ def same_names(rows: Sequence[SheetRow]) -> bool:
     return read and bool(down) and across[: len(down)] == down
 
 
-def _without_names(sheet: Sheet, rows: "chain[SheetRow]", source: MapSource, options: ImportOptions) -> Readings:
-    first = next(rows)
-    width, limit = len(first.cells), source.limits.nodes
-    if width > limit + 1:
-        raise sheet.cell_problem(first, limit, source.limits.too_many_nodes(width))
-    table = _Table(sheet, width, 0, width + 1)
-    for row in chain([first], rows):
-        table.add(row)
-    values, lines, heading = table.values, table.lines, None
-    if len(lines) == width + 1 and _is_numbering(first.cells):  # numbers of the nodes, as pandas writes them
-        heading, values, lines = tuple(first.cells), values[1:], lines[1:]
-    elif len(lines) == width - 1 and np.isnan(values[: len(lines), -1]).all():  # each line ends with a delimiter
-        width, values = width - 1, values[: width - 1, : width - 1]
-    if len(lines) == width > limit:
-        raise sheet.cell_problem(first, limit, source.limits.too_many_nodes(width))
-    if len(lines) != width:
-        raise table.shape_error()
-    names = heading if heading and options.names is None else _names(source.name, options, width)
-    block = Block(names, np.ascontiguousarray(values[:width]), lambda a, b: f"line {lines[a]}, column {b + 1}")
-    return Readings(samples=block, unit=table.unit, stated_at="units of the cells", notes=sheet.notes())
-
-
-class _Table:
-    """The delays of the rows of a matrix in the order of the file."""
-
-    def __init__(self, sheet: Sheet, width: int, lead: int, most: int) -> None:
-        self._sheet, self._width, self._lead, self._most = sheet, width, lead, most
-        self.values = np.empty((most, width))  # every row is written, or the file is rejected
-        self.lines: list[int] = []
-        self._units: set[DelayUnit | None] = set()
-        self._last: SheetRow | None = None
-
-    @property
-    def unit(self) -> DelayUnit | None:
-        """The unit that all delays have in their cells; None if they have none."""
-        return next(iter(self._units), None)
-
-    def add(self, row: SheetRow) -> int:
-        """Add a row, and return its number from 0; raise LatencyMapError if it is invalid or one too many."""
-        number = len(self.lines)
-        if number == self._most:
-            raise self._sheet.cell_error(row, 0, "map-not-square", columns=self._width, rows=f"{number + 1} or more")
-        self._sheet.check_width(row, self._width + self._lead)
-        self.values[number], units = self._sheet.parse_delays(row, self._lead)
-        self._units |= units
-        if len(self._units) > 1:
-            raise self._sheet.cell_error(row, self._lead, "map-units-mixed")
-        self.lines.append(row.line)
-        self._last = row
-        return number
-
-    def shape_error(self) -> LatencyMapError:
-        """Return the error of a table that has more or fewer rows than columns."""
-        row = self._last or SheetRow(1, [])
-        return self._sheet.cell_error(row, 0, "map-not-square", columns=self._width, rows=len(self.lines))
-
-
 def map_to_matrix(latencies: LatencyMap) -> str:
     """Return a map as CSV for `read_matrix`: round trips in milliseconds, blank if missing."""
     rows = [["rtt_ms", *latencies.names]]
@@ -155,38 +139,23 @@ def map_to_matrix(latencies: LatencyMap) -> str:
     return "".join(",".join(_quoted(cell) for cell in row) + "\n" for row in rows)
 
 
-def _is_unnamed(row: SheetRow, header: SheetRow) -> bool:
-    """Return whether a row below the names has delays only."""
-    cells = row.cells
-    return (
-        len(cells) == len(header.cells) and cells[0] not in header.cells[1:] and all(map(is_number_or_missing, cells))
-    )
-
-
-def _is_numbering(cells: Sequence[str]) -> bool:
-    return any(list(cells) == [str(start + at) for at in range(len(cells))] for start in (0, 1))
-
-
-def _position(
-    sheet: Sheet, row: SheetRow, positions: dict[str, int], order: dict[int, int], lines: Sequence[int]
-) -> int:
-    name = row.cells[0]
-    position = positions.get(name)
-    if position is None:
-        raise sheet.cell_error(row, 0, "map-row-unknown", name=name, columns=len(positions))
-    if position in order:
-        raise sheet.cell_error(row, 0, "map-row-duplicate", name=name, first_line=lines[order[position]])
-    return position
-
-
 def _names(source: str, options: ImportOptions, count: int) -> tuple[str, ...]:
     if options.names is None:
-        width = max(3, len(str(count)))
-        return tuple(f"n{number:0{width}}" for number in range(1, count + 1))
+        return tuple(f"n{number:0{max(3, len(str(count)))}}" for number in range(1, count + 1))
     if len(options.names) != count:
         raise LatencyMapError("map-names-mismatch", source=source, nodes=count, got=len(options.names))
     check_file_names(source, options.names)
     return options.names
+
+
+def _is_unnamed(row: SheetRow, header: SheetRow) -> bool:
+    """Return whether a row below the names has delays only."""
+    names, cells = header.cells, row.cells
+    return len(cells) == len(names) and cells[0] not in names[1:] and all(map(is_number_or_missing, cells))
+
+
+def _is_numbering(cells: Sequence[str]) -> bool:
+    return any(list(cells) == [str(start + at) for at in range(len(cells))] for start in (0, 1))
 
 
 def _quoted(cell: str) -> str:
