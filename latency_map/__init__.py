@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from latency_map.choose.choice import NodeChoice, min_nd_max_subset
     from latency_map.choose.ranking import Distances, UnreachableNode, rank_by_distance
     from latency_map.errors import LatencyMapError, MissingDelayError, NoChoiceError, UnknownNodeError
-    from latency_map.formats.loading import Imported, parse_survey, read_map, read_survey, write_csv, write_survey
+    from latency_map.formats.collect import Imported
+    from latency_map.formats.loading import parse_survey, read_map, read_survey, write_csv, write_survey
     from latency_map.formats.source import DEFAULT_OPTIONS, ImportOptions, read_names
     from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, MapFormat, Method
     from latency_map.limits import LARGEST, MapLimits

@@ -28,7 +28,7 @@ from latency_map.delays import (
 from latency_map.errors import LatencyMapError, error_of
 from latency_map.formats.samples import Block, DelaySample, Readings
 from latency_map.formats.source import ImportOptions, MapSource, check_file_names
-from latency_map.kinds import DelayKind, DelayUnit
+from latency_map.kinds import DelayKind, DelayUnit, MapFormat
 from latency_map.names import find_name_fault
 from latency_map.paths import shortest_paths
 from latency_map.plausibility import find_implausible
@@ -44,20 +44,34 @@ _ROUNDING_RATIO = 1e-9
 _OF_SAMPLES = ("map-zero-delays", "map-delays-as-lost")
 
 
-@dataclass(frozen=True, slots=True)
-class Collected:
-    """The survey of a file, with notes and warnings; the unit is milliseconds if several are stated."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """A survey, and how its text was interpreted."""
 
+    #: The round trips.
     survey: Survey
+    #: The detected format and the evidence (map_format, reason).
+    map_format: MapFormat
+    reason: str
+    #: Unit and direction of its delays, as the text or the caller states them (unit, kind).
     unit: DelayUnit
     kind: DelayKind
-    notes: tuple[Problem, ...]
-    warnings: tuple[Problem, ...]
+    #: Notes on the interpretation of the text.
+    notes: tuple[Problem, ...] = ()
+    #: Doubts about the delays.
+    warnings: tuple[Problem, ...] = ()
 
 
 def collect(
-    source: MapSource, readings: Readings, unit: DelayUnit | None, kind: DelayKind | None, options: ImportOptions
-) -> Collected:
+    source: MapSource,
+    readings: Readings,
+    unit: DelayUnit | None,
+    kind: DelayKind | None,
+    options: ImportOptions,
+    *,
+    map_format: MapFormat,
+    reason: str,
+) -> Imported:
     """Return the survey of the delays of a file, whose unit and direction the caller may overrule.
 
     Raises
@@ -74,7 +88,7 @@ def collect(
         collector.add(readings.samples)
         names, values, *extremes = collector.result(options.names)
     unit, kind = meaning.resolved()
-    notes = [*meaning.notes(), *readings.notes, *collector.notes()]
+    notes = [*meaning.notes, *readings.notes, *collector.notes()]
     network = readings.graph and not collector.repeated and not collector.with_loss and collector.oldest_s is None
     complete = _pairs(~np.isnan(values)) >= NEARLY_COMPLETE_RATIO * len(names) * (len(names) - 1) / 2
     if options.links or (options.links is None and network and not complete):
@@ -100,17 +114,27 @@ def collect(
         hidden = find_implausible(Survey(names=names, rtt_ms=extreme), unit=unit)
         found = {each.code for each in warnings}
         warnings += [each for each in hidden if each.code in _OF_SAMPLES and each.code not in found]
-    return Collected(survey, unit, kind, tuple(notes), tuple(warnings))
+    return Imported(survey=survey, unit=unit, kind=kind, notes=tuple(notes), warnings=tuple(warnings), **interpreted)
 
 
 class _Meaning:
     """Unit and direction of the delays of a file, as the caller, the file or its samples state them."""
 
     def __init__(self, source: str, readings: Readings, unit: DelayUnit | None, kind: DelayKind | None) -> None:
-        self._source, self._readings = source, readings
-        self._given_unit, self._given_kind = unit, kind
-        self._kind = kind or readings.kind
+        self._source = source
+        self._given_unit, self._unit, self._kind = unit, unit or readings.unit, kind or readings.kind
         self._units: set[DelayUnit] = set()
+        #: A note for each statement of the file that the caller overrules.
+        self.notes = [
+            Problem(
+                code, {"stated": str(stated), "stated_at": readings.stated_at, "given": str(given), "option": option}
+            )
+            for code, option, given, stated in (
+                ("import-unit-overruled", "--unit", unit, readings.unit),
+                ("import-kind-overruled", "--kind", kind, readings.kind),
+            )
+            if given is not None and stated is not None and given != stated
+        ]
 
     def scale(self, unit: DelayUnit | None, kind: DelayKind | None, place: str) -> tuple[float, float, float, str]:
         """Return the conversion to ms of a sample that states these: factor, divisor, largest delay and unit."""
@@ -122,37 +146,24 @@ class _Meaning:
                 problem = Problem(code, {"stated": str(stated), "given": str(given), "option": option})
                 raise error_of(problem, source=self._source, place=place)
         self._kind = self._kind or kind
-        in_force = unit or self._given_unit or self._readings.unit
-        if in_force is None and self._units:
+        unit = unit or self._unit
+        if unit is None and self._units:
             raise LatencyMapError("map-units-mixed", source=self._source, place=place)
-        if in_force is not None:
-            self._units.add(in_force)
-        in_force, trips = self.resolved(in_force)[0], TRIPS[self.resolved(in_force)[1]]
-        times, over = MS_PER_UNIT[in_force]
-        return times, over, MAX_RTT_MS / (times / over) / trips, in_force.value
+        self._units |= {unit} if unit is not None else set()
+        known_unit, known_kind = self.resolved(unit)
+        times, over = MS_PER_UNIT[known_unit]
+        return times, over, MAX_RTT_MS / (times / over) / TRIPS[known_kind], known_unit.value
 
     def resolved(self, unit: DelayUnit | None = None) -> tuple[DelayUnit, DelayKind]:
         """Return unit and direction; raise LatencyMapError if one is not stated."""
         if unit is None and self._units:
             unit = next(iter(self._units)) if len(self._units) == 1 else DelayUnit.MS
-        unit = unit or self._given_unit or self._readings.unit
+        unit = unit or self._unit
         if unit is not None and self._kind is not None:
             return unit, self._kind
         missing = [Problem("map-unit-missing", {"option": "--unit"})] if unit is None else []
         missing += [Problem("map-kind-missing", {"option": "--kind"})] if self._kind is None else []
         raise error_of(*missing, source=self._source)
-
-    def notes(self) -> list[Problem]:
-        """Return a note for each statement of the file that the caller overrules."""
-        stated_at = self._readings.stated_at
-        return [
-            Problem(code, {"stated": stated.value, "stated_at": stated_at, "given": given.value, "option": option})
-            for code, option, given, stated in (
-                ("import-unit-overruled", "--unit", self._given_unit, self._readings.unit),
-                ("import-kind-overruled", "--kind", self._given_kind, self._readings.kind),
-            )
-            if given is not None and stated is not None and given != stated
-        ]
 
 
 class _Collector:

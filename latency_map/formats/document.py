@@ -79,9 +79,9 @@ def read_document(source: MapSource) -> Survey:
     try:
         content = _Document.model_validate(source.json)
     except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault["loc"]).lstrip(".")
-        fields = {"place": place, "expected": fault["msg"].lower(), "got": truncated_repr(fault["input"])}
+        wrong = error.errors(include_url=False)[0]
+        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in wrong["loc"]).lstrip(".")
+        fields = {"place": place, "expected": wrong["msg"].lower(), "got": truncated_repr(wrong["input"])}
         raise LatencyMapError("map-value-invalid", source=source.name, **fields) from None
     check_file_names(source.name, content.nodes, source.limits, place="nodes")
     count = len(content.nodes)

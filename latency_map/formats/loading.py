@@ -5,7 +5,6 @@ both do, they must agree.
 """
 
 import logging
-from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
@@ -13,11 +12,10 @@ from typing import BinaryIO
 from gesscale.common.errors import Problem, cause_of
 from gesscale.common.logs import log_problem
 from latency_map.errors import LatencyMapError, error_of
-from latency_map.formats.collect import collect
+from latency_map.formats.collect import Imported, collect
 from latency_map.formats.document import read_document, survey_to_document
 from latency_map.formats.matrix import map_to_matrix
 from latency_map.formats.recognise import FORMATS, recognise
-from latency_map.formats.samples import Readings
 from latency_map.formats.source import DEFAULT_OPTIONS, ImportOptions, MapSource, read_source
 from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, MapFormat, member_or_none
 from latency_map.limits import DEFAULT_LIMITS, MapLimits
@@ -26,24 +24,6 @@ from latency_map.plausibility import find_implausible
 from latency_map.survey import Survey
 
 _LOG = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Imported:
-    """A survey, and how its text was interpreted."""
-
-    #: The round trips.
-    survey: Survey
-    #: The detected format and the evidence (map_format, reason).
-    map_format: MapFormat
-    reason: str
-    #: Unit and direction of its delays, as the text or the caller states them (unit, kind).
-    unit: DelayUnit
-    kind: DelayKind
-    #: Notes on the interpretation of the text.
-    notes: tuple[Problem, ...] = ()
-    #: Doubts about the delays.
-    warnings: tuple[Problem, ...] = ()
 
 
 def read_survey(
@@ -187,27 +167,24 @@ def _import(
     if map_format is None:
         map_format, reason = recognise(source, options)
     _check_options(source.name, map_format, options)
-    if map_format is MapFormat.DOCUMENT:
-        survey, stated = read_document(source), Readings(samples=(), unit=DelayUnit.MS, kind=DelayKind.RTT)
-        for code, option, given, fixed in (
-            ("map-unit-conflict", "--unit", unit, stated.unit),
-            ("map-kind-conflict", "--kind", kind, stated.kind),
-        ):
-            if given not in (None, fixed):
-                problem = Problem(code, {"stated": str(fixed), "given": str(given), "option": option})
-                raise error_of(problem, source=source.name)
-        unit, kind = DelayUnit.MS, DelayKind.RTT
-        warnings = find_implausible(survey, unit=unit)
-        return Imported(survey=survey, map_format=map_format, reason=reason, unit=unit, kind=kind, warnings=warnings)
-    found = collect(source, FORMATS[map_format].read(source, options), unit, kind, options)
+    if map_format is not MapFormat.DOCUMENT:
+        readings = FORMATS[map_format].read(source, options)
+        return collect(source, readings, unit, kind, options, map_format=map_format, reason=reason)
+    survey = read_document(source)
+    for code, option, given, fixed in (
+        ("map-unit-conflict", "--unit", unit, DelayUnit.MS),
+        ("map-kind-conflict", "--kind", kind, DelayKind.RTT),
+    ):
+        if given not in (None, fixed):
+            problem = Problem(code, {"stated": fixed.value, "given": str(given), "option": option})
+            raise error_of(problem, source=source.name)
     return Imported(
-        survey=found.survey,
+        survey=survey,
         map_format=map_format,
         reason=reason,
-        unit=found.unit,
-        kind=found.kind,
-        notes=found.notes,
-        warnings=found.warnings,
+        unit=DelayUnit.MS,
+        kind=DelayKind.RTT,
+        warnings=find_implausible(survey, unit=DelayUnit.MS),
     )
 
 

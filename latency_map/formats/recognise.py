@@ -25,11 +25,8 @@ from latency_map.formats.sheet import HEAD_ROWS, SheetRow, is_number_or_missing,
 from latency_map.formats.source import ImportOptions, MapSource
 from latency_map.kinds import MapFormat
 
-_HEAD_CHARACTERS = 1 << 20
-_SHOWN_OF_PROGRAMS = 4000
-_DATED = re.compile(r"\[\d{1,20}\.\d{1,20}\] ")
 _GML = re.compile(r"^[ \t]*graph[ \t\r\n]*\[", re.MULTILINE)
-_XML = ("<?xml", "<graphml", "<!--", "<!DOCTYPE")
+_XML = re.compile(r"\A\s*<(?:\?xml|graphml|!--|!DOCTYPE)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,36 +41,27 @@ class FormatReader:
     options: tuple[str, ...] = ()
 
 
-def _begins_as_xml(source: MapSource) -> str:
-    return "it is XML" if source.text[:1000].lstrip().startswith(_XML) else ""
+def _has(pattern: re.Pattern[str], reason: str, shown: int) -> Callable[[MapSource], str]:
+    """Return a test whether the first characters of a text have a pattern."""
+    return lambda source: reason if pattern.search(source.text, 0, shown) else ""
 
 
-def _begins_as_ping(source: MapSource) -> str:
-    found = PING_BEGINS.search(source.text[:_SHOWN_OF_PROGRAMS])
-    return "it has the first line of ping" if found else ""
-
-
-def _begins_as_fping(source: MapSource) -> str:
-    found = FPING_BEGINS.search(source.text[:_SHOWN_OF_PROGRAMS])
-    return "it has a line of fping" if found else ""
-
-
-def _begins_as_gml(source: MapSource) -> str:
-    return "it has a graph in square brackets" if _GML.search(source.text[:_HEAD_CHARACTERS]) else ""
-
-
-_LINKS = ("links",)
-_COLUMNS = ("from_column", "to_column", "delay_column", "unit_column", *_LINKS)
+_OF_PING = ("probed_from",)
+_OF_GRAPH = ("delay_column", "unit_column", "links")
+_OF_LIST = ("from_column", "to_column", *_OF_GRAPH)
+_BEGINS_AS_PING = _has(PING_BEGINS, "it has the first line of ping", 4000)
+_BEGINS_AS_FPING = _has(FPING_BEGINS, "it has a line of fping", 4000)
+_BEGINS_AS_GML = _has(_GML, "it has a graph in square brackets", 1 << 20)
 
 #: The readers of all formats but the native one, which `read_document` reads.
 FORMATS: Mapping[MapFormat, FormatReader] = {
-    MapFormat.GRAPHML: FormatReader(read=read_graphml, begins=_begins_as_xml, options=_LINKS),
-    MapFormat.PING: FormatReader(read=read_ping, begins=_begins_as_ping, options=("probed_from",)),
-    MapFormat.FPING: FormatReader(read=read_fping, begins=_begins_as_fping, options=("probed_from",)),
-    MapFormat.GML: FormatReader(read=read_gml, begins=_begins_as_gml, options=_LINKS),
-    MapFormat.MATRIX: FormatReader(read=read_matrix, options=("names", *_LINKS)),
-    MapFormat.PAIRS: FormatReader(read=read_pairs, options=("names", *_COLUMNS)),
-    MapFormat.JSON: FormatReader(read=read_json, options=("probed_from", *_COLUMNS)),
+    MapFormat.GRAPHML: FormatReader(read=read_graphml, begins=_has(_XML, "it is XML", 1000), options=_OF_GRAPH),
+    MapFormat.PING: FormatReader(read=read_ping, begins=_BEGINS_AS_PING, options=_OF_PING),
+    MapFormat.FPING: FormatReader(read=read_fping, begins=_BEGINS_AS_FPING, options=_OF_PING),
+    MapFormat.GML: FormatReader(read=read_gml, begins=_BEGINS_AS_GML, options=_OF_GRAPH),
+    MapFormat.MATRIX: FormatReader(read=read_matrix, options=("names", "links")),
+    MapFormat.PAIRS: FormatReader(read=read_pairs, options=("names", *_OF_LIST)),
+    MapFormat.JSON: FormatReader(read=read_json, options=(*_OF_PING, *_OF_LIST)),
 }
 
 
