@@ -114,7 +114,15 @@ def collect(
         hidden = find_implausible(Survey(names=names, rtt_ms=extreme), unit=unit)
         found = {each.code for each in warnings}
         warnings += [each for each in hidden if each.code in _OF_SAMPLES and each.code not in found]
-    return Imported(survey=survey, unit=unit, kind=kind, notes=tuple(notes), warnings=tuple(warnings), **interpreted)
+    return Imported(
+        survey=survey,
+        map_format=map_format,
+        reason=reason,
+        unit=unit,
+        kind=kind,
+        notes=tuple(notes),
+        warnings=tuple(warnings),
+    )
 
 
 class _Meaning:
