@@ -44,6 +44,11 @@ class Batch(BatchFigures):
         return None if offered is None or left is None else offered - left
 
     @property
+    def is_first_of_run(self) -> bool:
+        """Whether it is the first batch with rows of a run of the query: all processed rows are in it."""
+        return self.rows > 0 and self.processed_rows_total == self.rows
+
+    @property
     def is_full(self) -> bool:
         """Whether the batch has as many rows as its cap allows.
 

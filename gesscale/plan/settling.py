@@ -8,14 +8,21 @@ from gesscale.model.observation import Batch, OperatorReading
 from gesscale.model.order import Order
 
 
-def longest_stop_s(batches: Sequence[Batch], since_s: float) -> float:
-    """Return the longest time since an instant in which rows waited, not only for the trigger, and no batch ran."""
+def longest_stop_s(batches: Sequence[Batch], since_s: float, *, ran: bool = False) -> float:
+    """Return the longest time since an instant in which rows waited, not only for the trigger, and no batch ran.
+
+    Parameters
+    ----------
+    ran
+        Whether the query ran at that instant: then it was restarted if the first batch of a run began later.
+    """
     stops_s = (
         later.began_s - max(since_s, before.ended_at_s, before.began_s + (before.trigger_s or 0.0))
         for before, later in pairwise(batches)
         if _stopped(before, later)
     )
-    return max(0.0, max(stops_s, default=0.0))
+    restart_s = batches[0].began_s - since_s if ran and batches and batches[0].is_first_of_run else 0.0
+    return max(0.0, restart_s, max(stops_s, default=0.0))
 
 
 def _stopped(before: Batch, later: Batch) -> bool:
@@ -37,7 +44,7 @@ def settle_order(pending: Order, reading: OperatorReading, rescale_timeout_s: fl
     patience_s = max(rescale_timeout_s, PATIENT_CYCLES * cycle_s(reading.batches))
     if (arrived and warm) or reading.at_s - pending.at_s >= patience_s:
         first_tasks_s = min(_began_on(pending, reading.batches), default=None)
-        stop_s = longest_stop_s(reading.batches, pending.at_s)
+        stop_s = longest_stop_s(reading.batches, pending.at_s, ran=bool(pending.before))
         return pending.ended(reading.at_s, stop_s, arrived=arrived, first_tasks_s=first_tasks_s)
     return None
 

@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 import pytest
-from complaint_world import changes, under
-from spark_scenes import QUIET, Notes, run_scene
+from complaint_world import changes, replicas_at, run, under
+from spark_scenes import QUIET, Notes, equal_delays, one_operator, run_scene
 
 from gesscale.model.decision import Reason
+from testbed.workloads.workload import Workload
 
 #: One replica does about 488 rows/s (`under`): two are needed.
 ROWS_PER_S, NEEDED = 800, 2
@@ -46,3 +47,20 @@ def test_a_first_batch_of_half_an_hour_is_followed_by_a_decision(trigger_s: floa
     assert first.at_s <= second_batch_s(notes) + 40
     assert len(later) <= 3
     assert len(notes.decisions[-1].plan.placement) <= 2
+
+
+@pytest.mark.parametrize("every", [2, 3, 6])
+def test_pauses_between_bursts_cost_nothing(every: int) -> None:
+    # Bursts of 10 s each 20, 30 or 60 s; on average 300 rows/s for 20 min, 1400 for 30, and 300 again: 1, 3 or 4, 1.
+    bursts = [
+        rate * every * (step % every == 0)
+        for rate, minutes in ((300, 20), (1400, 30), (300, 30))
+        for step in range(6 * minutes)
+    ]
+    notes = run(
+        one_operator(Workload.of_rates("bursts", 10.0, bursts), delays=equal_delays(6, 5.0), rows=10**9),
+        physics=replace(QUIET, trigger_s=2.0),
+    )
+    assert replicas_at(notes, 3000) >= 3
+    assert replicas_at(notes, 3000 + 600) == 1
+    assert len(changes(notes)) <= 10  # a burst of 60 s of rows takes as long as the objective: 4 or 6 at the peak

@@ -77,6 +77,16 @@ def test_batches_that_were_not_seen_are_no_stop(processed, stop_s):
     assert longest_stop_s((*first, last), 899.0) == stop_s
 
 
+@pytest.mark.parametrize(("before", "processed", "stop_s"), [(1, 9.0, 31.0), (1, 99.0, 0.0), (0, 9.0, 0.0)])
+def test_a_restart_stops_the_query_from_the_order_to_the_first_batch_of_the_new_run(before, processed, stop_s):
+    # The page has the batches of the new run only; the first has all 9 rows of it, or others were before it.
+    first, *later = run_of((930, 931), (932, 933), (934, 935))
+    ran = (replace(first, offered_rows_total=processed), *later)
+    order = CHANGE.model_copy(update={"at_s": 899.0, "before": before})
+    done = settle_order(order, replace(seen(("near", "hub")), batches=ran), 0.0)
+    assert done.downtime_s == stop_s
+
+
 def test_a_stop_counts_from_the_order():
     assert longest_stop_s(run_of((860, 861), (862, 863), (930, 931), backlog_rows=5.0), 910.0) == 20.0
 
