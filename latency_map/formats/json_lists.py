@@ -37,14 +37,15 @@ class _Table:
     path: tuple[str, ...]
     holders: tuple[Object, ...]
     rows: Sequence[Object]
-    labels: list[str] = field(default_factory=list)
+    labels: list[str] = field(init=False)
+    #: Last key, blank at the root, and last holder.
+    key: str = field(init=False)
+    holder: Object = field(init=False)
 
     def __post_init__(self) -> None:
         self.labels = list(dict.fromkeys(key for row in self.rows for key in row))
-
-    @property
-    def key(self) -> str:
-        return self.path[-1] if self.path else ""
+        self.key = self.path[-1] if self.path else ""
+        self.holder = self.holders[-1] if self.holders else {}
 
 
 def json_reason(content: Json) -> str:
@@ -70,17 +71,20 @@ def read_json(source: MapSource, options: ImportOptions) -> Readings:
     if table.key == options.delay_column:
         options = replace(options, delay_column=None)
     reader = RowReader(source.name, table.labels, find_columns(source.name, table.labels, options))
-    facts = _Facts(source.name, table, reader)
+    unit, kind = _meaning(source.name, table, reader)
+    directed = table.holder.get("directed")
+    graph = table.key.lower() in _LINKS or directed is not None
+    times = [] if graph else [head[key] for head in _heads(table) for key in _TIMES if key in head]
     names, name_of, notes, warnings = _nodes(source.name, table, reader)
-    samples = list(_samples(source.name, table, reader, facts.at_s, name_of))
+    samples = list(_samples(source.name, table, reader, parse_time(times[0]) if times else None, name_of))
     label = table.labels[reader.columns.delay]
     return Readings(
         samples=samples,
-        unit=facts.unit,
-        kind=facts.kind,
+        unit=unit,
+        kind=kind,
         stated_at=f"the key {label!r}",
-        graph=facts.graph,
-        directed=facts.directed,
+        graph=graph,
+        directed=_truth(source.name, directed),
         names=names,
         notes=[*notes, *reader.notes()],
         warnings=warnings,
@@ -125,7 +129,7 @@ def _rows(content: list[Json]) -> list[Object]:
     lists = [each for each in content if isinstance(each, list)]
     if len(lists) < len(content) or not all(len(each) == len(lists[0]) >= 3 for each in lists):
         return []
-    if len(lists) == len(lists[0]) and all(_is_figure(cell) for each in lists for cell in each):
+    if len(lists) == len(lists[0]) and not any(isinstance(cell, str | dict) for each in lists for cell in each):
         return []  # a matrix without names
     head = [each for each in lists[0] if isinstance(each, str)]
     if len(head) == len(lists[0]) and has_columns(head) and any(map(is_delay_label, head)):
@@ -135,21 +139,14 @@ def _rows(content: list[Json]) -> list[Object]:
 
 def _matrix(content: list[Json], holder: Object) -> list[Object]:
     """Return the rows of a matrix beside which the names of its nodes are listed once; none if it is no matrix."""
-    lists = [tuple(map(str, each)) for each in holder.values() if isinstance(each, list) and len(each) == len(content)]
-    names = {each for each in lists if len(set(each)) == len(each)} - {tuple(map(str, content))}
-    if len(names) != 1 or not all(isinstance(row, list) and len(row) == len(content) for row in content):
+    rows = [row for row in content if isinstance(row, list) and len(row) == len(content)]
+    lists = [value for value in holder.values() if isinstance(value, list) and len(value) == len(content)]
+    names = {tuple(map(str, each)) for each in lists if not any(isinstance(name, list | dict) for name in each)}
+    if len(names) != 1 or len(rows) < len(content):
         return []
     (nodes,) = names
-    rows = [row for row in content if isinstance(row, list)]
-    return [
-        {"source": a, "target": b, "delay": cell}
-        for a, row in zip(nodes, rows, strict=True)
-        for b, cell in zip(nodes, row, strict=True)
-    ]
-
-
-def _is_figure(content: Json) -> bool:
-    return content is None or (isinstance(content, int | float) and not isinstance(content, bool))
+    cells = [(a, b, rows[at][to]) for at, a in enumerate(nodes) for to, b in enumerate(nodes)]
+    return [{"source": a, "target": b, "delay": cell} for a, b, cell in cells]
 
 
 def _flat(content: Object) -> Object:
@@ -168,7 +165,8 @@ def _nested(content: Object) -> list[Object]:
     """Return the rows of an object such as ``{"a": {"b": 5}}``; none if it is another one."""
     inner = {key: value for key, value in content.items() if isinstance(value, dict) and key not in _HEAD}
     keys = {key for value in inner.values() for key in value}
-    if not keys & inner.keys() or any(isinstance(value, list) for value in content.values()):
+    others = [value for key, value in content.items() if key not in (*inner, *_HEAD, *_TIMES)]
+    if not keys & inner.keys() or not all(isinstance(value, str) for value in others):
         return []
     rows: list[dict[str, Json]] = []
     for a, row in inner.items():
@@ -179,44 +177,35 @@ def _nested(content: Object) -> list[Object]:
     return [] if any(isinstance(row.get("delay"), list) for row in rows) else [_flat(row) for row in rows]
 
 
-class _Facts:
-    """What the objects that hold a list state for all of its members."""
+def _meaning(source: str, table: _Table, reader: RowReader) -> tuple[DelayUnit | None, DelayKind | None]:
+    """Return unit and direction, as the key of the delay and the objects that hold the list state them."""
+    stated = [(reader.unit, reader.kind), *(parse_label(key) for key in table.path if is_delay_label(key))]
+    for holder in _heads(table):
+        for key, value in holder.items():
+            words = set(words_of(key))
+            if words & {"unit", "units"}:
+                stated.append((unit_of(value, source, key), None))
+            elif words <= {"kind", "direction", "metric", "type"} and isinstance(value, str):
+                stated.append(parse_label(value))
+    units, kinds = ({each for each in found if each} for found in zip(*stated, strict=True))
+    if len(units) > 1 or len(kinds) > 1:
+        place = ".".join(table.path)
+        raise LatencyMapError("map-units-contradict", source=source, place=place, units=sorted(map(str, units | kinds)))
+    return next((DelayUnit(each) for each in units), None), next((DelayKind(each) for each in kinds), None)
 
-    def __init__(self, source: str, table: _Table, reader: RowReader) -> None:
-        heads = [head for holder in table.holders for key in _HEAD if isinstance(head := holder.get(key), dict)]
-        holders: list[Object] = [*table.holders, *heads]
-        units: set[DelayUnit | None] = {reader.unit}
-        kinds: set[DelayKind | None] = {reader.kind}
-        for label in [key for key in table.path if is_delay_label(key)]:
-            units.add(parse_label(label)[0])
-            kinds.add(parse_label(label)[1])
-        for holder in holders:
-            for key, value in holder.items():
-                words = set(words_of(key))
-                if words & {"unit", "units"}:
-                    units.add(unit_of(value, source, key))
-                elif words <= {"kind", "direction", "metric", "type"} and isinstance(value, str):
-                    units.add(parse_label(value)[0])
-                    kinds.add(parse_label(value)[1])
-        if len(units - {None}) > 1 or len(kinds - {None}) > 1:
-            stated = sorted(str(each) for each in (units | kinds) - {None})
-            raise LatencyMapError("map-units-contradict", source=source, place=".".join(table.path), units=stated)
-        self.unit = next((each for each in units if each), None)
-        self.kind = next((each for each in kinds if each), None)
-        holder = table.holders[-1] if table.holders else {}
-        self.directed = _truth(source, holder.get("directed"))
-        self.graph = table.key.lower() in _LINKS or "directed" in holder
-        times = [holder[key] for holder in holders for key in _TIMES if key in holder]
-        self.at_s = parse_time(times[0]) if times and not self.graph else None
+
+def _heads(table: _Table) -> list[Object]:
+    """Return the objects that hold a list, and those beside it with facts on all of it."""
+    beside = [holder.get(key) for holder in table.holders for key in _HEAD]
+    return [*table.holders, *(each for each in beside if isinstance(each, dict))]
 
 
 def _truth(source: str, value: Json) -> bool:
     text = str(value).lower()
-    if text in ("true", "1", "yes") or text in ("false", "0", "no", "none"):
-        return text in ("true", "1", "yes")
-    raise LatencyMapError(
-        "map-value-invalid", source=source, place="directed", expected="true or false", got=kind_of(value)
-    )
+    if text not in ("true", "1", "yes", "false", "0", "no", "none"):
+        fields = {"place": "directed", "expected": "true or false", "got": kind_of(value)}
+        raise LatencyMapError("map-value-invalid", source=source, **fields)
+    return text in ("true", "1", "yes")
 
 
 def _nodes(
@@ -226,22 +215,21 @@ def _nodes(
 
     There are none if no nodes are listed.
     """
-    holder = table.holders[-1] if table.holders else {}
     listed: dict[str, Object] = {}
-    for key, value in holder.items():
+    for key, value in table.holder.items():
         if key.lower() in _NODES and isinstance(value, list | dict):
-            members: list[Json] = value if isinstance(value, list) else list(value)
-            listed |= {name: attributes for each in members for name, attributes in _node(each)}
+            for name, attributes in (_node(each) for each in value):
+                if name in listed:
+                    raise LatencyMapError("map-node-duplicate", source=source, place=key, name=name)
+                listed |= {name: attributes} if name else {}
     if not listed:
         return (), None, [], []
     names, notes = name_nodes(list(listed.items()))
     ends = {str(row.get(table.labels[at])) for row in table.rows for at in reader.columns[:2]}
     positions = {str(position): name for position, name in enumerate(names)}
     if ends <= listed.keys():
-        doubtful = ends <= positions.keys() and any(
-            positions.get(end) != name for end, name in zip(listed, names, strict=True)
-        )
-        doubts = [Problem("map-ends-doubtful")] if doubtful else []
+        other = [positions.get(each) for each in listed] != list(names)
+        doubts = [Problem("map-ends-doubtful")] if other and ends <= positions.keys() else []
         return names, dict(zip(listed, names, strict=True)), notes, doubts
     if ends <= set(names):
         return names, {name: name for name in names}, notes, []
@@ -251,38 +239,31 @@ def _nodes(
     raise LatencyMapError("map-ends-unknown", source=source, ends=unknown, nodes=names)
 
 
-def _node(content: Json) -> Iterator[tuple[str, Object]]:
-    """Return the id and the attributes of a listed node; nothing if it has no id."""
-    if isinstance(content, dict):
-        flat = _flat(content)
-        keys = ["id", *(key for key in flat if set(words_of(key)) <= _ID)]
-        key = next((key for key in keys if isinstance(flat.get(key), str | int)), None)
-        if key is not None:
-            yield str(flat[key]), flat
-    elif isinstance(content, str | int):
-        yield str(content), {}
+def _node(content: Json) -> tuple[str, Object]:
+    """Return the id and the attributes of a listed node; the id is blank if it has none."""
+    if not isinstance(content, dict):
+        return str(content), {}
+    flat = _flat(content)
+    keys = ["id", *(key for key in flat if set(words_of(key)) <= _ID)]
+    return next((str(flat[key]) for key in keys if isinstance(flat.get(key), str | int)), ""), flat
 
 
 def _samples(
     source: str, table: _Table, reader: RowReader, at_s: float | None, name_of: Mapping[str, str] | None
 ) -> Iterator[DelaySample]:
     """Return the samples of a list; a delay that is a list of numbers is several samples."""
-    positions = reader.columns.source, reader.columns.target
     delay = reader.columns.delay
     for number, row in enumerate(table.rows, 1):
         place = f"{'.'.join(table.path) or 'entry'} {number}"
         cells: list[Json] = [row.get(label) for label in table.labels]
-        ends = []
-        for at in positions:
-            end = cells[at]
+        ends = [cells[column] for column in reader.columns[:2]]
+        for end in ends:
             if isinstance(end, bool) or not isinstance(end, str | int):
-                fields = {"expected": "the name of a node", "got": kind_of(end)}
-                raise LatencyMapError(
-                    "map-value-invalid", source=source, place=f"{place}, {table.labels[at]}", **fields
-                )
-            ends.append(str(end) if name_of is None else name_of[str(end)])
+                fields = {"place": place, "expected": "the name of a node", "got": kind_of(end)}
+                raise LatencyMapError("map-value-invalid", source=source, **fields)
+        a, b = (str(end) if name_of is None else name_of[str(end)] for end in ends)
         values = cells[delay]
         for value in values if isinstance(values, list) else [values]:
             cells[delay] = value
-            sample = reader.sample(ends[0], ends[1], cells, place)
+            sample = reader.sample(a, b, cells, place)
             yield sample if sample.at_s is not None or at_s is None else sample._replace(at_s=at_s)
