@@ -11,7 +11,7 @@ from latency_map.errors import LatencyMapError
 from latency_map.formats.columns import find_columns
 from latency_map.formats.foreign import looks_like
 from latency_map.formats.rows import RowReader
-from latency_map.formats.samples import Readings
+from latency_map.formats.samples import DelaySample, Readings
 from latency_map.formats.source import ImportOptions, MapSource, check_file_names
 
 if TYPE_CHECKING:
@@ -73,9 +73,7 @@ def _of_graph(source: MapSource, graph: Graph, notes: list[Problem], options: Im
     for number, (a, b, attributes) in enumerate(edges, 1):
         cells = [attributes.get(label) for label in labels]
         sample = rows.sample(name_of[a], name_of[b], cells, f"edge {number} ({name_of[a]} - {name_of[b]})")
-        if sample.loss_ratio is not None and sample.loss_ratio < 1:  # a property of the link, as in Shadow
-            sample = sample._replace(loss_ratio=None)
-        samples.append(sample)
+        samples.append(of_link(sample))
     return Readings(
         samples=samples,
         unit=rows.unit,
@@ -86,6 +84,11 @@ def _of_graph(source: MapSource, graph: Graph, notes: list[Problem], options: Im
         names=names,
         notes=[*naming, *notes, *rows.notes()],
     )
+
+
+def of_link(sample: DelaySample) -> DelaySample:
+    """Return a sample without a loss that is not total: it is a property of the link, as in Shadow and Mininet."""
+    return sample if sample.loss_ratio is None or sample.loss_ratio >= 1 else sample._replace(loss_ratio=None)
 
 
 def name_nodes(nodes: Sequence[tuple[str, Mapping[str, object]]]) -> tuple[tuple[str, ...], list[Problem]]:

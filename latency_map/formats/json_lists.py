@@ -12,7 +12,7 @@ from gesscale.common.errors import Problem
 from latency_map.errors import LatencyMapError
 from latency_map.formats.columns import find_columns, has_columns, is_delay_label, parse_label, words_of
 from latency_map.formats.foreign import json_looks_like
-from latency_map.formats.graphs import name_nodes
+from latency_map.formats.graphs import name_nodes, of_link
 from latency_map.formats.json_programs import program_of
 from latency_map.formats.json_text import Json, kind_of
 from latency_map.formats.rows import RowReader, parse_time, unit_of
@@ -76,7 +76,8 @@ def read_json(source: MapSource, options: ImportOptions) -> Readings:
     graph = table.key.lower() in _LINKS or directed is not None
     times = [] if graph else [head[key] for head in _heads(table) for key in _TIMES if key in head]
     names, name_of, notes, warnings = _nodes(source.name, table, reader)
-    samples = list(_samples(source.name, table, reader, parse_time(times[0]) if times else None, name_of))
+    every = _samples(source.name, table, reader, parse_time(times[0]) if times else None, name_of)
+    samples = [of_link(sample) if graph else sample for sample in every]
     label = table.labels[reader.columns.delay]
     return Readings(
         samples=samples,

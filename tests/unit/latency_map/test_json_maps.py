@@ -164,6 +164,8 @@ def test_a_sparse_graph_is_a_network_and_a_complete_one_was_measured():
     chain = [{"source": str(at), "target": str(at + 1), "delay_ms": 5} for at in range(4)]
     nodes = [{"id": str(at)} for at in range(5)]
     assert round_trips(read({"nodes": nodes, "links": chain}))["0-4"] == 20  # 4 links of 5 ms
+    lossy = [{**link, "loss": 0.01} for link in chain]  # of a link, not of a measurement
+    assert round_trips(read({"nodes": nodes, "links": lossy}))["0-4"] == 20
     assert "0-4" not in round_trips(read(chain))  # a bare list has samples
     assert round_trips(read(chain, links=True))["0-4"] == 20
     triangle = [("a", "b", 5), ("b", "c", 5), ("a", "c", 80)]
