@@ -81,7 +81,7 @@ def add_rests(points: list[OfferedPoint], run: Sequence[Batch], window_began_s: 
     for before, first, following in zip(run, run[1:], run[2:], strict=False):
         trigger_s, began_s = trigger_or_default_s(first), first.began_s
         totals = before.offered_rows_total, first.offered_rows_total, following.offered_rows_total
-        if began_s - before.ended_at_s < trigger_s or None in totals:
+        if None in totals or not began_s - before.ended_at_s >= trigger_s > following.began_s - first.ended_at_s:
             continue
         one, two, three = (float(each or 0.0) for each in totals)
         next_rate = (three - two) / max(trigger_s, following.began_s - began_s)

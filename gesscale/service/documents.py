@@ -235,14 +235,16 @@ def point_of(
 
 
 def state_of(reading: OperatorReading | None) -> str:
-    """Return lagging, busy, steady or idle; unknown without a reading."""
+    """Return lagging, busy, steady or idle; unknown without a reading, or if neither load nor work is known."""
     if reading is None:
         return "unknown"
     if reading.saturated_share >= LAGGING_SHARE:
         return "lagging"
     if reading.busy_share >= BUSY_SHARE:
         return "busy"
-    return "steady" if reading.input_rows_per_s or reading.throughput_rows_per_s else "idle"
+    if reading.input_rows_per_s or reading.throughput_rows_per_s:
+        return "steady"
+    return "unknown" if reading.input_rows_per_s is None else "idle"
 
 
 def cost_of(order: Order, batches: Sequence[Batch]) -> OrderCost:

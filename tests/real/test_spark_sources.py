@@ -26,9 +26,11 @@ attachment = attach(spark, operator="trial", port=0, max_replicas=4)
 def read(name):
     return spark.readStream.format(name)
 
-def run(name, rows, batches=4, sink="noop", mode="append", **trigger):
+def run(name, rows, batches=4, sink="noop", mode="append", each_batch=None, **trigger):
     trigger = trigger or {"processingTime": "500 milliseconds"}
     writer = rows.writeStream.queryName(name).format(sink).outputMode(mode)
+    if each_batch is not None:
+        writer = writer.foreachBatch(each_batch)
     if sink == "kafka":
         folder = tempfile.mkdtemp()
         writer = writer.option("checkpointLocation", folder).option("topic", "out")
@@ -134,7 +136,40 @@ class UncappedSource(CappedSource):
     def streamReader(self, schema):
         return Uncapped()
 
-for source in (CappedSource, SimpleSource, RowsSource, UncappedSource):
+class Clock(Capped):
+    def initialOffset(self):
+        return {"plc": {"0": int(time.time() * 1000)}}
+    def latestOffset(self, start, limit):
+        return {"plc": {"0": int(time.time() * 1000)}}
+    def reportLatestOffset(self):
+        return {"plc": {"0": int(time.time() * 1000)}}
+    def partitions(self, start, end):
+        return [Range(start["plc"]["0"], end["plc"]["0"])]
+
+class ClockSource(CappedSource):
+    @classmethod
+    def name(cls):
+        return "clock"
+    def streamReader(self, schema):
+        return Clock()
+
+def write(batch):
+    batch.write.format("noop").mode("append").save()
+
+def write_if_any(batch, _):
+    if not batch.isEmpty():
+        write(batch)
+
+def write_twice(batch, _):
+    write(batch.filter("value % 2 = 0"))
+    write(batch.filter("value % 2 = 1"))
+
+def write_cached(batch, _):
+    batch.persist()
+    write_twice(batch, _)
+    batch.unpersist()
+
+for source in (CappedSource, SimpleSource, RowsSource, UncappedSource, ClockSource):
     spark.dataSource.register(source)
 server = socket.create_server(("127.0.0.1", 0))
 
@@ -160,6 +195,11 @@ run("Python, rows", read("rows").load())
 run("Python, no cap", read("uncapped").load())
 run("Python, simple", read("simple").load())
 run("two", rate.load().selectExpr("value n").union(read("capped").load()))
+run("clock", read("clock").load())
+run("isEmpty", rate.load(), each_batch=write_if_any)
+run("written twice", rate.load(), each_batch=write_twice)
+run("written twice, cached", rate.load(), each_batch=write_cached)
+run("union with itself", (lambda rows: rows.union(rows))(rate.load()))
 run("state", read("capped").load().groupBy("n").count(), mode="update")
 run("now", read("capped").load(), batches=10**6, availableNow=True)
 spark.stop()
@@ -207,7 +247,9 @@ def kafka(tmp_path_factory):
         return results(KAFKA, broker.bootstrap, jars=connector_jars())
 
 
-@pytest.mark.parametrize("name", ["rate", "ramp", "socket"])
+@pytest.mark.parametrize(
+    "name", ["rate", "ramp", "socket", "isEmpty", "written twice", "written twice, cached", "union with itself"]
+)
 def test_a_source_without_backlog_offers_the_processed_rows(sources, name):
     batches = sources[0][name]["batches"]
     assert len(batches) >= 2
@@ -230,7 +272,7 @@ def test_two_sources_add_up(sources):
         assert batch["offered_rows_total"] == batch["processed_rows_total"] + batch["backlog_rows"]
 
 
-@pytest.mark.parametrize("name", ["rate-micro-batch", "files", "Python, simple"])
+@pytest.mark.parametrize("name", ["rate-micro-batch", "files", "Python, simple", "clock"])
 def test_unreported_rows_are_null(sources, name):
     found, _ = sources
     assert {batch["offered_rows_total"] for batch in found[name]["batches"]} == {None}
@@ -244,11 +286,16 @@ def test_each_warning_is_logged_once(sources):
         "source-files-uncounted",
         "source-without-backlog",
         "source-offset-missing",
+        "source-offset-is-time",
         "batch-cap-missing",
         "state-partitions-few",
         "trigger-ends",
     ):
         assert logged_codes(log).count(code) == 1, code
+
+
+def test_rows_that_are_read_twice_are_named(sources):
+    assert "source-rows-repeated" in logged_codes(sources[1])
 
 
 def test_kafka_counts_its_rows(kafka):

@@ -218,8 +218,9 @@ def _load_against_mst(decision: Decision) -> str:
     analysis, reading = decision.analysis, decision.analysis.reading
     if analysis.mst is None or reading is None or decision.plan.reason is not analysis.reason:
         return ""
-    load = reading.throughput_rows_per_s if reading.input_rows_per_s is None else reading.input_rows_per_s
-    mst = analysis.mst.mid
+    load, mst = reading.input_rows_per_s, analysis.mst.mid
+    if load is None:
+        return ""
     sign = {Verdict.MORE: ">", Verdict.FEWER: "<"}.get(analysis.verdict)
     if sign is None or (load > mst) is not (sign == ">"):
         return ""
