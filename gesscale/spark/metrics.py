@@ -6,7 +6,7 @@ from gesscale.batch_record import PREFIX, BatchRecord, HostWork, figures_of
 from gesscale.common.metrics_text import LabelledValue, MetricFamily
 from gesscale.spark.records import ExecutorSnapshot, QueryHistory, QuerySettings
 
-REFUSED = "Whether the API server refuses further executors, such as for a quota: the driver's log has its reason."
+_REFUSED = "Whether the API server refuses further executors, such as for a quota: the driver's log has its reason."
 _HOSTS = figures_of(BatchRecord)["hosts"]
 
 
@@ -59,7 +59,7 @@ def operator_metrics(
     at_last_batch = {query: _ones(last[query].hosts if query in last else ()) for query in progress}
     yield by_host(_HOSTS.gauge, _HOSTS.text, at_last_batch)
     yield MetricFamily(f"{PREFIX}listener_errors_total", "Failed callbacks.", [LabelledValue(own, errors)])
-    yield MetricFamily(f"{PREFIX}executor_refused", REFUSED, [LabelledValue(own, refused)])
+    yield MetricFamily(f"{PREFIX}executor_refused", _REFUSED, [LabelledValue(own, refused)])
     counts = [LabelledValue({**own, "code": code}, count) for code, count in warnings.items()]
     yield MetricFamily(f"{PREFIX}warnings_total", "Warnings, also those that were not logged again.", counts)
 
