@@ -133,7 +133,7 @@ def told(tmp_path_factory):
     [
         ("least batch", 80, 120),  # 100 rows/s in batches of 400
         ("transactions", 30, 50),  # 40 rows/s; the offsets grow by 80
-        # 200 rows/s, but for the seconds in which the topic is missing and Spark waits for it, of the eight of the window
+        # 200 rows/s, but for the seconds of the window in which the topic is missing and Spark waits for it
         ("made again", 40, 300),
         ("pattern", 40, 300),
     ],
