@@ -93,9 +93,10 @@ def collect(
     complete = _pairs(~np.isnan(values)) >= NEARLY_COMPLETE_RATIO * len(names) * (len(names) - 1) / 2
     if options.links or (options.links is None and network and not complete):
         links = extremes[0] if extremes else values
-        if readings.graph and not readings.directed:
+        if not readings.directed:
             links = np.where(np.isnan(links), links.T, links)
         values = shortest_paths(links)
+        notes = [note for note in notes if note.code != "import-medians-taken"]
         replaced = _pairs(values < links * (1 - _ROUNDING_RATIO))
         notes.append(Problem("import-paths-computed", {"links": _pairs(~np.isnan(links)), "replaced": replaced}))
     elif readings.graph:
@@ -110,10 +111,12 @@ def collect(
     values.setflags(write=False)
     survey = Survey(names=names, rtt_ms=values, measured_at_s=collector.oldest_s, origin=source.name)
     warnings = [*readings.warnings, *find_implausible(survey, unit=unit, one_way_ms=one_way_ms)]
-    for extreme in extremes if collector.repeated else ():
-        hidden = find_implausible(Survey(names=names, rtt_ms=extreme), unit=unit)
+    for extreme in extremes if collector.repeated else ():  # beside other delays, if only of the way back
+        hidden = Survey(names=names, rtt_ms=np.where(np.isnan(extreme), extremes[0].T, extreme))
         found = {each.code for each in warnings}
-        warnings += [each for each in hidden if each.code in _OF_SAMPLES and each.code not in found]
+        warnings += [
+            each for each in find_implausible(hidden, unit=unit) if each.code in _OF_SAMPLES and each.code not in found
+        ]
     return Imported(
         survey=survey,
         map_format=map_format,

@@ -59,20 +59,26 @@ _OF_END = (
 )
 
 #: Words of a share of lost probes, or of others with one of the words for a share.
-LOSS = word_set("loss losses lost packetloss dropped")
+LOSS = word_set("loss losses lost packetloss dropped drop drops timeouts")
 SUCCESS_SHARE = word_set("success availability received delivery delivered")
 PERCENT, RATIO = word_set("% pct percent percentage"), word_set("ratio fraction share")
-_COUNTED = word_set("packet packets probe probes pkt pkts count ping pings icmp total number of replies avg rate")
-_SENT, _RECEIVED = word_set("sent snt transmitted xmt tx"), word_set("received recv rcv rcvd rx replies samples count")
+_COUNTED = word_set("packet packets probe probes pkt pkts count ping pings icmp total number of replies avg rate is")
+_SENT, _RECEIVED = (
+    word_set("sent snt transmitted xmt tx total"),
+    word_set("received recv rcv rcvd rx replies samples count"),
+)
 GOOD = word_set("success successful succeeded ok reachable alive up online available valid")
-BAD = word_set("timeout timedout failed failure fail error errors errno down dead unreachable")
+BAD = word_set("timeout timedout failed failure failures fail error errors errno down dead unreachable")
 STATUS = word_set("status state outcome result")
 CODES = word_set("rc returncode exit errno code http")
-_OF_STATUS = word_set("is was probe ping icmp test check connection request return")
+_OF_STATUS = word_set("is was probe ping icmp test check connection request return link node host measurement last")
 _TIME = word_set(
-    "timestamp datetime date time ts epoch measured created updated when start end begin started ended at utc unix"
+    "timestamp timestamps datetime date time ts epoch when at unixtime day measured created updated collected"
 )
-_TIME |= word_set("unixtime timestamps sampled recorded observed") | UNITS.keys() | _ELAPSED
+_TIME |= word_set("recorded observed sampled started ended start end begin") | _ELAPSED
+_OF_TIME = word_set(
+    "utc gmt unix iso measurement query probe ping sample test check run event local server log last first"
+)
 _METRIC = word_set("metric measure statistic stat variable quantile percentile")
 _DIRECTION = word_set("kind direction way")
 
@@ -171,9 +177,8 @@ def find_columns(file: str, labels: Sequence[str], options: ImportOptions, *, wi
     units = having(word_set("unit units uom"), _DELAY | _FILL)
     if options.unit_column is not None:
         units = [_named(file, labels, options.unit_column, "--unit-column")]
-    shares = [
-        at for at in having(SUCCESS_SHARE, _COUNTED | PERCENT | RATIO) if words[at] & (PERCENT | RATIO | {"rate"})
-    ]
+    of_share = PERCENT | RATIO | {"rate"}
+    shares = [at for at in having(SUCCESS_SHARE | BAD, _COUNTED | of_share) if words[at] & of_share]
     return Columns(
         source=source,
         target=target,
@@ -183,7 +188,7 @@ def find_columns(file: str, labels: Sequence[str], options: ImportOptions, *, wi
         statuses=tuple(having(GOOD | BAD | STATUS | CODES - {"code", "http"}, _OF_STATUS | CODES)),
         sent=next(iter(having(_SENT, _COUNTED)), None),
         received=next(iter(having(_RECEIVED, _COUNTED)), None),
-        times=tuple(at for at, each in words.items() if each and each <= _TIME and each - UNITS.keys()),
+        times=tuple(having(_TIME, _OF_TIME | UNITS.keys())),
         metric=one(having(_METRIC, frozenset(("name", "type"))), "--delay"),
         direction=one(having(_DIRECTION, _DELAY), "--delay"),
     )

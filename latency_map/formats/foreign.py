@@ -26,6 +26,7 @@ _TEXTS = (
     (r"Connecting to host .*, port", "the output of iperf3, which has no delays"),
     (r"(?:#!.*python|from mininet\.|import )", "a program in Python"),
     (r"(?:strict )?(?:di)?graph \S* ?\{", "a graph in the language of Graphviz; convert it to GML"),
+    (r"\w?\x00", "text in UTF-16 without its mark"),
     (r"%PDF-", "a document in PDF"),
     (r"(?:---\s*\n)?[^\s,;|]+:[ \t]*\n[ ]*(?:- |[^\s,;|]+:)", "YAML; convert it to JSON"),
     (r"\[+[A-Za-z][\w. -]*\]+[ \t]*\n[^\[\n]*=", "TOML or a file of settings"),

@@ -10,7 +10,7 @@ from gesscale.common.errors import Problem
 from gesscale.common.text import shortened
 from latency_map.delays import Delays
 from latency_map.errors import LatencyMapError
-from latency_map.formats.columns import is_delay_label, parse_label
+from latency_map.formats.columns import LOSS, is_delay_label, parse_label, rank_of, words_of
 from latency_map.formats.rows import is_number
 from latency_map.formats.samples import Block, Readings
 from latency_map.formats.sheet import HEAD_ROWS, Sheet, SheetRow, is_number_or_missing, rows_at_head
@@ -54,6 +54,8 @@ def read_matrix(source: MapSource, options: ImportOptions) -> Readings:
         raise sheet.cell_error(SheetRow(lines[-1], []), 0, "map-not-square", columns=count, rows=len(lines))
     order = _order(sheet, names, labels, lines)
     corner = first.cells[0] if lead and len(first.cells) > count else ""
+    if rank_of(corner) == "other" or set(words_of(corner)) & LOSS:
+        raise sheet.cell_error(first, 0, "map-metric-unknown", label="corner", got=corner)
     unit, kind = parse_label(corner) if is_delay_label(corner) else (None, None)
     if len(stated := ({unit} | units) - {None}) > 1:
         raise sheet.cell_error(first, 0, "map-units-contradict", units=sorted(map(str, stated)))

@@ -32,12 +32,17 @@ from latency_map.formats.samples import DelaySample
 from latency_map.kinds import DelayKind, DelayUnit
 
 _BOOLEANS = dict.fromkeys(("true", "t", "yes", "y", "1"), True) | dict.fromkeys(("false", "f", "no", "n", "0"), False)
+_LOST = word_set("lost dropped drops timeouts")
 _WELL = word_set("ok success successful succeeded up alive reachable reply replied finished done connected completed")
 _WELL |= word_set("online available good healthy pass passed valid received")
 _ILL = word_set("down dead unreachable failed failure fail error err timeout timedout timed-out lost loss offline none")
 _ILL |= word_set("noreply no-reply no-response unavailable refused rejected aborted bad invalid disconnected")
 _NO_REPLY = re.compile(r"(?:\*[ -]?)+|(?:request-|connection-)?time(?:d-)?-?out|[a-z-]{0,30}unreachable")
 
+_OF_LOST = word_set("timeout timedout lost failed failure unreachable noreply no-reply offline") | {
+    "timed out",
+    "no reply",
+}
 #: Texts that stand for a missing delay, in lower case; all of a failure do, too.
 MISSING = word_set("- -- – — * ? n/a na #n/a nan null none false inf infinity ∞") | _ILL | {""}
 _WITH_UNIT = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,9})?)\s*([A-Za-zµμ]{1,12})?", re.ASCII)
@@ -63,12 +68,15 @@ class RowReader:
     #: Marks of missing delays, and labels of times that could not be read, with their numbers.
     marks: Counter[str] = field(default_factory=Counter)
     unread: Counter[str] = field(default_factory=Counter)
-    #: Whether no columns but those of ends and delay matter.
+    #: Whether no columns but those of ends and delay matter, and those that are not used.
     is_plain: bool = False
+    unused: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         self.unit, self.kind = parse_label(self.labels[self.columns.delay])
         self.is_plain = not any(each is not None and each != () for each in self.columns[3:])
+        used = {at for each in self.columns for at in (each if isinstance(each, tuple) else (each,))}
+        self.unused = tuple(at for at in range(len(self.labels)) if at not in used)
 
     def sample(self, source: str, target: str, cells: Sequence[object], place: str) -> DelaySample:
         """Return the sample of one row.
@@ -80,6 +88,9 @@ class RowReader:
         """
         columns = self.columns
         delay, own_unit = parse_delay(cells[columns.delay], self.file, place, self.marks)
+        for at in self.unused:
+            if cells[at] and str(cells[at]).strip().lower() in _OF_LOST:  # no delay, by a column of unknown meaning
+                raise LatencyMapError("map-status-unknown", **self._where(at, cells, place))
         if self.is_plain:
             self._check_unit(place, own_unit, self.unit)
             return DelaySample(source, target, delay, place, own_unit)
@@ -123,12 +134,12 @@ class RowReader:
         """Return the share of lost probes; 1 is all of them unless a loss is above 1, so that they are percentages."""
         words = set(words_of(self.labels[at]))
         text = _text(cells[at])
-        if text in _BOOLEANS.keys() - {"0", "1"} or text in _WELL | _ILL:
+        if text in _WELL | _ILL or (text in _BOOLEANS and ("is" in words or not text.isdecimal())):
             return float(_BOOLEANS.get(text, text in _ILL))
         loss = self._number(at, cells, place)
         if loss is None:
             return None
-        if words & {"lost", "dropped"} and not words & (PERCENT | RATIO):  # a number of probes
+        if words & _LOST and not words & (PERCENT | RATIO | {"rate"}):  # a number of probes
             if loss and not sent and not math.isnan(delay):
                 raise LatencyMapError("map-loss-invalid", **self._where(at, cells, place))
             return min(1.0, loss / (sent or 1))
@@ -140,7 +151,7 @@ class RowReader:
             loss = loss / 100 if self.in_percent else loss
         if not 0 <= loss <= 1 or (self.in_percent and self.total_of_one):
             raise LatencyMapError("map-loss-invalid", **self._where(at, cells, place))
-        return loss if words & LOSS else 1 - loss
+        return loss if words & (LOSS | BAD) else 1 - loss
 
     def _status(self, at: int, cells: Sequence[object], place: str) -> float | None:
         """Return 1 for a failure and 0 for a success; None if the cell is blank."""

@@ -1,7 +1,6 @@
 """Delimited text and tables in Markdown as rows of cells; errors have the file, the line and the column."""
 
 import csv
-import math
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -111,7 +110,7 @@ class Sheet:
             parse_delay(self.with_point(row, column), self.name, place_of(row, column), self.marks)
             for column in range(start, len(row.cells))
         ]
-        return [delay for delay, _ in figures], {unit for delay, unit in figures if not math.isnan(delay)}
+        return [delay for delay, _ in figures], {unit for delay, unit in figures if delay > 0 or unit}
 
     def with_point(self, row: SheetRow, column: int) -> str:
         """Return a cell with a point for its decimal comma, where the delimiter leaves no doubt that it is one."""
@@ -207,8 +206,10 @@ def _barred_rows(source: MapSource) -> Iterator[SheetRow]:
 
 
 def _is_comment(line: str) -> bool:
-    """Return whether a line begins with ``#``, unless that is a whole cell, as the corner of a matrix may be."""
+    """Return whether a line begins with ``#`` or is Excel's ``sep=``; a cell ``#`` may be the corner of a matrix."""
     text = line.lstrip()
+    if text[:4].lower() == "sep=":
+        return True
     return text.startswith("#") and not text[1:].lstrip(" ").startswith(tuple(_DELIMITERS))
 
 

@@ -28,6 +28,7 @@ LOSSES = [
     *(("state", "up", "down"), ("alive", "1", "0"), ("reachable", "True", "False"), ("success", "yes", "no")),
     *(("error", "", "i/o timeout"), ("timeout", "0", "1"), ("exit_code", "0", "1"), ("http_status", "200", "503")),
     *(("result", "reply", "Destination host unreachable"), ("outcome", "ok", "lost"), ("failed", "false", "true")),
+    *(("is_lost", "0", "1"), ("failure rate", "0.2", "1"), ("link_state", "up", "down"), ("drop_pct", "9", "100")),
 ]
 #: What stands for the delay of a lost probe.
 PLACEHOLDERS = ["", "0", "0.00", "-1", "9999", "lost", "timeout", "Request timed out", "*", "nan", "inf"]
@@ -137,6 +138,24 @@ def test_another_statistic_is_no_delay(data, label):
         ("map-column-missing", "--delay"),
     ]
     assert delays_of(read(text, delay_column=label).survey) == {("x", "y"): 5}
+
+
+@given(st.sampled_from(["0", "9999", "65535"]), st.permutations(["5", "6", "7"]), st.booleans())
+def test_what_a_median_hides_is_warned_of(figure, others, between):
+    rows = [*others, figure] if between else [figure, *others]
+    imported = read("from,to,rtt_ms\n" + "".join(f"a,b,{each}\n" for each in rows))
+    # of 0, 5, 6, 7 and of 5, 6, 7, 9999
+    assert delays_of(imported.survey) == {("a", "b"): 5.5 if figure == "0" else 6.5}
+    warned = [each.code for each in imported.warnings]
+    assert ("map-zero-delays" if figure == "0" else "map-delays-as-lost") in warned
+
+
+def test_pairs_are_links_only_if_the_caller_says_so():
+    text = "from,to,rtt_ms\na,b,5\nc,b,6\na,c,50\n"
+    assert delays_of(read(text).survey) == {("a", "b"): 5, ("c", "b"): 6, ("a", "c"): 50}
+    imported = read(text, links=True)
+    assert imported.survey.rtt_ms.tolist() == [[0, 5, 11], [5, 0, 6], [11, 6, 0]]  # a to c by b
+    assert [note.fields for note in imported.notes] == [{"links": 3, "replaced": 1}]
 
 
 TIMES = [
