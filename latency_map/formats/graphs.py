@@ -1,18 +1,19 @@
 """Graphs in GML and GraphML whose edges have a delay, read with networkx."""
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 from xml.etree.ElementTree import ParseError
 
 from gesscale.common.errors import Problem
 from latency_map.errors import LatencyMapError
-from latency_map.formats.columns import find_columns
 from latency_map.formats.foreign import looks_like
-from latency_map.formats.rows import RowReader
-from latency_map.formats.samples import DelaySample, Readings
-from latency_map.formats.source import ImportOptions, MapSource, check_file_names
+from latency_map.formats.json_table import ObjectList, read_list
+from latency_map.formats.json_text import Json
+from latency_map.formats.samples import Readings
+from latency_map.formats.source import ImportOptions, MapSource
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -61,46 +62,18 @@ def read_graphml(source: MapSource, options: ImportOptions) -> Readings:
 
 def _of_graph(source: MapSource, graph: Graph, notes: list[Problem], options: ImportOptions) -> Readings:
     """Return the delays of the edges; whether they are links or measurements is decided by their number."""
-    names, naming = name_nodes([(str(node), attributes) for node, attributes in graph.nodes(data=True)])
-    check_file_names(source.name, names, source.limits)
-    edges = list(graph.edges(data=True))
+    nodes: list[Json] = [{**attributes, "id": str(node).strip()} for node, attributes in graph.nodes(data=True)]
+    edges = [
+        {**attributes, "source": str(a).strip(), "target": str(b).strip()}
+        for a, b, attributes in graph.edges(data=True)
+    ]
     if not edges:
         raise LatencyMapError("map-empty", source=source.name, expected="links between nodes")
-    labels = list(dict.fromkeys(str(key) for *_, attributes in edges for key in attributes))
-    rows = RowReader(source.name, labels, find_columns(source.name, labels, options, with_ends=False))
-    samples = []
-    name_of = dict(zip(graph, names, strict=True))
-    for number, (a, b, attributes) in enumerate(edges, 1):
-        cells = [attributes.get(label) for label in labels]
-        sample = rows.sample(name_of[a], name_of[b], cells, f"edge {number} ({name_of[a]} - {name_of[b]})")
-        samples.append(of_link(sample))
-    return Readings(
-        samples=samples,
-        unit=rows.unit,
-        kind=rows.kind,
-        stated_at=f"the key {labels[rows.columns.delay]!r}",
-        graph=True,
-        directed=graph.is_directed(),
-        names=names,
-        notes=[*naming, *notes, *rows.notes()],
-    )
-
-
-def of_link(sample: DelaySample) -> DelaySample:
-    """Return a sample without a loss that is not total: it is a property of the link, as in Shadow and Mininet."""
-    return sample if sample.loss_ratio is None or sample.loss_ratio >= 1 else sample._replace(loss_ratio=None)
-
-
-def name_nodes(nodes: Sequence[tuple[str, Mapping[str, object]]]) -> tuple[tuple[str, ...], list[Problem]]:
-    """Return the names of nodes with ids and attributes: label or name if each node has another one, else the ids."""
-    notes: list[Problem] = []
-    for key in ("label", "name"):
-        found = [str(attributes.get(key) or "").strip() for _, attributes in nodes]
-        if nodes and all(found) and len(set(found)) == len(found):
-            return tuple(found), notes
-        if any(found):
-            notes.append(Problem("import-labels-dropped", {"key": key}))
-    return tuple(node.strip() for node, _ in nodes), notes
+    table = ObjectList(("edges",), ({"nodes": nodes, "directed": graph.is_directed()},), edges)
+    ends = replace(options, from_column="source", to_column="target")
+    readings = read_list(source.name, table, ends, ids_only=True)
+    readings.notes += notes
+    return readings
 
 
 @contextmanager

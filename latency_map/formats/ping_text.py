@@ -8,13 +8,14 @@ write the unit in Latin letters, several runs one after the other; and ``fping``
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from statistics import fmean
 
 from gesscale.common.errors import Problem
 from gesscale.common.text import shortened
 from latency_map.errors import LatencyMapError
-from latency_map.formats.runs import ProbeRun
-from latency_map.formats.samples import Readings
+from latency_map.formats.samples import DelaySample, Readings
 from latency_map.formats.source import ImportOptions, MapSource
 from latency_map.kinds import DelayKind, DelayUnit
 
@@ -66,26 +67,62 @@ FPING_BEGINS = re.compile(
 )
 
 
+@dataclass(slots=True)
+class _Run:
+    """One run to a target, in ms; NaN for what its summary does not state."""
+
+    target: str
+    place: str
+    #: Replies with their times, doubled ones, and the numbers of those without a valid time and of refusals.
+    replies: list[tuple[float, float | None]] = field(default_factory=list)
+    doubled: list[float] = field(default_factory=list)
+    invalid: int = 0
+    refused: int = 0
+    #: From the summary: mean, probes sent and replies received.
+    mean: float = math.nan
+    sent: float = math.nan
+    received: float = math.nan
+    #: Difference of two means that the steps of the figures explain.
+    margin: float = 0.0
+
+    def samples(self, file: str, probed_from: str) -> Iterator[DelaySample]:
+        """Return a sample of each reply; one of the mean if replies are not shown, or of a loss if none came."""
+        read = len(self.replies) + self.invalid
+        if (read or math.isnan(self.mean)) and not math.isnan(self.received) and read != self.received:
+            fields = {"target": self.target, "received": int(self.received), "read": read}
+            raise LatencyMapError("map-ping-replies-unread", source=file, place=self.place, **fields)
+        single = [delay for delay, _ in self.replies]
+        means = [fmean(each) for each in (single, single + self.doubled) if single and not self.invalid]
+        if means and min(abs(mean - self.mean) for mean in means) > self.margin:
+            fields = {"target": self.target, "mean": means[0], "summary": self.mean}
+            raise LatencyMapError("map-ping-mean-contradicted", source=file, place=self.place, **fields)
+        loss_ratio = 1 - min(1.0, self.received / self.sent) if self.sent > 0 and self.received >= 0 else None
+        for delay, at_s in self.replies or [(math.nan if self.invalid else self.mean, None)]:
+            yield DelaySample(
+                probed_from, self.target, delay, self.place, DelayUnit.MS, DelayKind.RTT, loss_ratio, at_s
+            )
+
+
 class _Text:
     """The runs in a text."""
 
     def __init__(self, source: MapSource, options: ImportOptions) -> None:
         self.source, self._probed_from = source, options.probed_from
-        self._runs: list[ProbeRun] = []
-        self._of_name: dict[str, ProbeRun] = {}
-        self._current: ProbeRun | None = None
+        self._runs: list[_Run] = []
+        self._of_name: dict[str, _Run] = {}
+        self._current: _Run | None = None
         self._below = 0
         self._complaints: Counter[str] = Counter()
 
-    def begin(self, place: str, *names: str | None) -> ProbeRun:
+    def begin(self, place: str, *names: str | None) -> _Run:
         """Begin a run to a target, with its name and further names of it."""
-        run = ProbeRun(place=place, source=self._probed_from or "", target=str(names[0]))
+        run = _Run(str(names[0]), place)
         self._runs.append(run)
         self._of_name |= {name.strip(_AROUND): run for name in names if name}
         self._current = run
         return run
 
-    def run_of(self, place: str, name: str) -> ProbeRun:
+    def run_of(self, place: str, name: str) -> _Run:
         """Return the last run to a target; begin one if there is none."""
         self._current = self._of_name.get(name.strip(_AROUND)) or self.begin(place, name)
         return self._current
@@ -101,13 +138,13 @@ class _Text:
         else:
             self.run_in(line)
 
-    def run_in(self, line: str) -> ProbeRun | None:
+    def run_in(self, line: str) -> _Run | None:
         """Return the run whose target a line names, as runs may write in turns, else the last one."""
         words = (word.strip(_AROUND) for word in line.split())
         self._current = next((self._of_name[word] for word in words if word in self._of_name), self._current)
         return self._current
 
-    def add(self, run: ProbeRun, figure: str, unit: str, at: str | None = None, *, below: bool = False) -> None:
+    def add(self, run: _Run, figure: str, unit: str, at: str | None = None, *, below: bool = False) -> None:
         """Add a reply, or count it if its time is not above 0."""
         delay_ms = _milliseconds(run, figure, unit)
         self._below += below
@@ -131,7 +168,7 @@ class _Text:
             raise LatencyMapError("map-empty", source=file, expected=f"targets in the output of {program}")
         if self._probed_from is None:
             raise LatencyMapError("map-source-missing", source=file, targets=targets)
-        samples = [sample for run in self._runs for sample in run.samples(file, DelayUnit.MS)]
+        samples = [sample for run in self._runs for sample in run.samples(file, self._probed_from)]
         silent = sorted(set(targets) - {sample.target for sample in samples if sample.delay > 0})
         means = sum(run.mean > 0 and not run.replies for run in self._runs)
         facts: dict[str, dict[str, object]] = {
@@ -156,7 +193,7 @@ class _Text:
         )
 
 
-def _milliseconds(run: ProbeRun, figure: str, unit: str) -> float:
+def _milliseconds(run: _Run, figure: str, unit: str) -> float:
     """Return a figure in ms; the step in which it is written widens the margin of the mean of its run."""
     whole, _, decimals = figure.replace(",", ".").partition(".")
     run.margin = max(run.margin, 1.01 * _MS_PER[unit] * 10.0 ** -len(decimals))
@@ -184,7 +221,7 @@ def _add_line_of_ping(text: _Text, place: str, line: str) -> None:
         _add_to_run(text, run, place, line)
 
 
-def _add_to_run(text: _Text, run: ProbeRun, place: str, line: str) -> None:
+def _add_to_run(text: _Text, run: _Run, place: str, line: str) -> None:
     if reply := _REPLY.fullmatch(line) or _REPLY_IN_WINDOWS.fullmatch(line):
         stamp, sign, figure, unit, rest = reply.groups()
         if "DUP!" in rest:

@@ -147,7 +147,7 @@ def test_every_field_of_the_native_format_is_checked(change, code, place):
         (
             '{"responses": {"p": {"response": {"podResults": {"q": {"OK": true, "response-time-ms": "x y"}}}}}}',
             TEXT,
-            {"place": "responses.p.response.podResults.q"},
+            {"place": "entry 1"},
         ),
     ],
 )
@@ -172,7 +172,7 @@ GRAPH = "map-graph-invalid"
         (GML.format('edge [ source 0 target 1 delay "5 furlongs" ]'), "map-cell-invalid"),
         (GML.format("edge [ source 0 target 1 delay -1 ]"), RANGE),
         ("graph [ " * 5000, GRAPH),
-        ("graph [ ]", "map-size-invalid"),
+        ("graph [ ]", "map-empty"),
         ("<graphml", GRAPH),
         ("<graphml></graphml>", GRAPH),
         ("<?xml version='1.0'?><a/>", "map-format-unknown"),
