@@ -74,18 +74,12 @@ def join_end_offsets(reading: OperatorReading, ends: Sequence[OfferedPoint], win
 
 def _rows_per_offset(batches: Sequence[Batch]) -> float:
     """Return the rows for which an offset stood in the driver's totals since these last fell; 1 if it is unknown."""
+    totals = [(each.offered_rows_total, each.end_offset_rows_total) for each in batches]
     rows = offsets = 0.0
-    for before, after in pairwise(batches):
-        if before.end_offset_rows_total is None or after.end_offset_rows_total is None:
-            continue
-        if before.offered_rows_total is None or after.offered_rows_total is None:
-            continue
-        more_rows = after.offered_rows_total - before.offered_rows_total
-        more_offsets = after.end_offset_rows_total - before.end_offset_rows_total
-        if more_rows < 0 or more_offsets < 0:
-            rows = offsets = 0.0
-            continue
-        rows, offsets = rows + more_rows, offsets + more_offsets
+    for before, after in pairwise((total, end) for total, end in totals if total is not None and end is not None):
+        has_fallen = after[0] < before[0] or after[1] < before[1]
+        rows = 0.0 if has_fallen else rows + after[0] - before[0]
+        offsets = 0.0 if has_fallen else offsets + after[1] - before[1]
     return rows / offsets if offsets else 1.0
 
 

@@ -79,13 +79,15 @@ def add_rests(points: list[OfferedPoint], run: Sequence[Batch], window_began_s: 
     Otherwise they may have come at any time since the batch before.
     """
     for before, first, following in zip(run, run[1:], run[2:], strict=False):
-        trigger_s, began_s = trigger_or_default_s(first), first.began_s
-        totals = before.offered_rows_total, first.offered_rows_total, following.offered_rows_total
-        if None in totals or not began_s - before.ended_at_s >= trigger_s > following.began_s - first.ended_at_s:
+        if not (first.follows(before) and following.follows(first)):
             continue
-        one, two, three = (float(each or 0.0) for each in totals)
-        next_rate = (three - two) / max(trigger_s, following.began_s - began_s)
-        if two - one <= 2 * trigger_s * next_rate:
+        trigger_s, began_s = trigger_or_default_s(first), first.began_s
+        totals = [each.offered_rows_total for each in (before, first, following)]
+        known = [total for total in totals if total is not None]
+        if len(known) < 3 or not began_s - before.ended_at_s >= trigger_s > following.began_s - first.ended_at_s:
+            continue
+        next_rate = (known[2] - known[1]) / max(trigger_s, following.began_s - began_s)
+        if known[1] - known[0] <= 2 * trigger_s * next_rate:
             for at_s in (window_began_s, began_s - trigger_s):
                 if before.ended_at_s < at_s < began_s:
                     add_idle_point(points, at_s)
