@@ -46,7 +46,9 @@ class Batch(BatchFigures):
     @property
     def is_first_of_run(self) -> bool:
         """Whether it is the first batch with rows of a run of the query: all processed rows are in it."""
-        return self.rows > 0 and self.processed_rows_total == self.rows
+        return (
+            self.rows > 0 and self.processed_rows_total is not None and abs(self.processed_rows_total - self.rows) < 0.5
+        )
 
     @property
     def is_full(self) -> bool:

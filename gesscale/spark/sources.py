@@ -286,7 +286,7 @@ class Sources:
         known = [each for each in waiting if each is not None]
         if not known or len(known) < len(waiting):
             return None
-        return Position(offered=self._total, backlog=sum(known))
+        return Position(offered=round(self._total, 3), backlog=round(sum(known), 3))
 
 
 def _label(number: int, report: Mapping[str, Any], count: int) -> str:

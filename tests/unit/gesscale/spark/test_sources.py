@@ -243,7 +243,7 @@ def test_kafka_may_skip_the_markers_of_transactions():
     topic = [{"rides": {"0": rows}} for rows in (0, 51, 100)]
     # 50 rows for 51 offsets; 100 offsets, 49 of which wait
     (found,) = positions([batch(topic[0], topic[1], topic[2], 50)])
-    assert (found.offered, found.backlog) == pytest.approx((100 * 50 / 51, 49 * 50 / 51))
+    assert (found.offered, found.backlog) == (98.039, 48.039)
 
 
 def test_the_users_offset_rows_are_used():
