@@ -88,7 +88,7 @@ def collect(
         collector.add(readings.samples)
         names, values, *extremes = collector.result(options.names)
     unit, kind = meaning.resolved()
-    notes = [*meaning.notes, *readings.notes, *collector.notes()]
+    notes = [*readings.notes, *collector.notes()]
     network = readings.graph and not collector.repeated and not collector.with_loss and collector.oldest_s is None
     complete = _pairs(~np.isnan(values)) >= NEARLY_COMPLETE_RATIO * len(names) * (len(names) - 1) / 2
     if options.links or (options.links is None and network and not complete):
@@ -110,7 +110,7 @@ def collect(
     values += 0.0  # -0.0 becomes 0.0
     values.setflags(write=False)
     survey = Survey(names=names, rtt_ms=values, measured_at_s=collector.oldest_s, origin=source.name)
-    warnings = [*readings.warnings, *find_implausible(survey, unit=unit, one_way_ms=one_way_ms)]
+    warnings = [*meaning.overruled, *readings.warnings, *find_implausible(survey, unit=unit, one_way_ms=one_way_ms)]
     for extreme in extremes if collector.repeated else ():  # beside other delays, if only of the way back
         hidden = Survey(names=names, rtt_ms=np.where(np.isnan(extreme), extremes[0].T, extreme))
         found = {each.code for each in warnings}
@@ -135,14 +135,14 @@ class _Meaning:
         self._source = source
         self._given_unit, self._unit, self._kind = unit, unit or readings.unit, kind or readings.kind
         self._units: set[DelayUnit] = set()
-        #: A note for each statement of the file that the caller overrules.
-        self.notes = [
+        #: A warning for each statement of the file that the caller overrules.
+        self.overruled = [
             Problem(
                 code, {"stated": str(stated), "stated_at": readings.stated_at, "given": str(given), "option": option}
             )
             for code, option, given, stated in (
-                ("import-unit-overruled", "--unit", unit, readings.unit),
-                ("import-kind-overruled", "--kind", kind, readings.kind),
+                ("map-unit-overruled", "--unit", unit, readings.unit),
+                ("map-kind-overruled", "--kind", kind, readings.kind),
             )
             if given is not None and stated is not None and given != stated
         ]

@@ -82,8 +82,8 @@ def test_a_caller_overrules_a_heading_and_both_are_named(text):
     # 3 us one way and 4 us back
     imported = parse_survey(text, unit=US, kind=ONE_WAY)
     assert imported.survey.rtt_ms[0, 1] == 0.007
-    stated = [(note.code, note.fields["stated"], note.fields["given"]) for note in imported.notes[:2]]
-    assert stated == [("import-unit-overruled", "ms", "us"), ("import-kind-overruled", "rtt", "one-way")]
+    stated = [(each.code, each.fields["stated"], each.fields["given"]) for each in imported.warnings[:2]]
+    assert stated == [("map-unit-overruled", "ms", "us"), ("map-kind-overruled", "rtt", "one-way")]
 
 
 def test_one_way_delays_are_added_or_doubled():
