@@ -14,6 +14,7 @@ from latency_map.errors import LatencyMapError
 from latency_map.formats.json_table import Object, ObjectList, read_list
 from latency_map.formats.json_text import Json, at, listed, members
 from latency_map.formats.prometheus import read_prometheus
+from latency_map.formats.rows import parse_delay
 from latency_map.formats.samples import Readings
 from latency_map.formats.source import DEFAULT_OPTIONS, ImportOptions, MapSource
 
@@ -59,8 +60,11 @@ def _replies(source: MapSource, target: Json, replies: Sequence[Json], mean: Jso
     LatencyMapError
         The replies contradict the mean or the number that the program states.
     """
-    known = [reply for reply in replies if isinstance(reply, int | float) and reply >= 0]
-    stated = float(mean) if isinstance(mean, int | float) and mean >= 0 else math.nan
+    stated, *every = (
+        math.nan if figure in (-1, "-1") else parse_delay(figure, source.name, str(target))[0]
+        for figure in (mean, *replies)
+    )
+    known = [reply for reply in every if not math.isnan(reply)]
     if not known:
         return [None if math.isnan(stated) else stated]
     if isinstance(received, int) and received != len(known):
