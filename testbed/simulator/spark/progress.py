@@ -21,12 +21,12 @@ from testbed.simulator.plant import Efforts, Reports
 OffsetOf = Callable[[int], object]
 
 
-def topic(rows: int, *, name: str = "rides", partitions: int = 2, first: int = 0) -> Mapping[str, Mapping[str, int]]:
+def topic(rows: int, *, name: str = "rides", partitions: int = 8, first: int = 0) -> Mapping[str, Mapping[str, int]]:
     """Return the offset of a Kafka topic whose partitions are equal.
 
     Examples
     --------
-    >>> topic(5, first=100)
+    >>> topic(5, partitions=2, first=100)
     {'rides': {'0': 103, '1': 102}}
     """
     share, extra = divmod(rows, partitions)
