@@ -1,4 +1,4 @@
-"""The columns of a list of delays, found by their labels, and the samples in its rows.
+"""The columns of a list of delays, found by their labels.
 
 A table has labels in its heading, a list in JSON has the keys of its objects, a graph those of its edges. Where two
 labels fit, both are refused until an option names the one to use. Columns of loss, counts, status, unit, direction and

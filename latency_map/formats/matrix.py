@@ -120,7 +120,8 @@ def has_names(rows: Sequence[SheetRow]) -> bool:
     first = rows[0].cells if rows else []
     if not all(map(is_number_or_missing, first)):
         return True
-    return not is_number(first[0]) and same_names(rows) and all(map(str.isdigit, first[1:]))
+    without_corner = len(rows) > 1 and len(rows[1].cells) > len(first)
+    return same_names(rows) and (without_corner or (not is_number(first[0]) and all(map(str.isdigit, first[1:]))))
 
 
 def same_names(rows: Sequence[SheetRow]) -> bool:

@@ -48,8 +48,8 @@ MISSING = word_set("- -- – — * ? n/a na #n/a nan null none false inf infinit
 _WITH_UNIT = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,9})?)\s*([A-Za-zµμ]{1,12})?", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+\D*")
-#: Numbers from here on are seconds since the epoch; a thousand times as large ones are milliseconds, and so on.
-_FIRST_TIME_S, _LAST_TIME_S = 1e8, 1e11
+#: Numbers between these (2001 and 2103) are times in s, ms, us or ns since the epoch; smaller ones are elapsed times.
+_FIRST_TIME_S, _LAST_TIME_S = 1e9, 4.2e9
 
 
 @dataclass(slots=True)
@@ -95,11 +95,7 @@ class RowReader:
             self._check_unit(place, own_unit, self.unit)
             return DelaySample(source, target, delay, place, own_unit)
         by_row = None if columns.unit is None else unit_of(cells[columns.unit], self.file, place)
-        units = {own_unit, by_row, self.unit} - {None}
-        if len(units) > 1:
-            raise LatencyMapError(
-                "map-units-contradict", source=self.file, place=place, units=sorted(filter(None, units))
-            )
+        self._check_unit(place, own_unit, by_row, self.unit)
         kind = None if columns.direction is None else self._direction(columns.direction, cells, place)
         if columns.metric is not None:
             self._check_metric(columns.metric, cells, place)
@@ -251,11 +247,8 @@ def parse_time(cell: object) -> float | None:
             return max(0.0, (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp())
         except (ValueError, OverflowError):
             return None
-    if not _FIRST_TIME_S <= seconds < 1e9 * _LAST_TIME_S:
-        return None
-    while seconds >= _LAST_TIME_S:
-        seconds /= 1e3
-    return seconds
+    scaled = (seconds / scale for scale in (1.0, 1e3, 1e6, 1e9))
+    return next((each for each in scaled if _FIRST_TIME_S <= each < _LAST_TIME_S), None)
 
 
 def is_number(text: str) -> bool:
