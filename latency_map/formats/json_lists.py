@@ -35,7 +35,11 @@ def read_json(source: MapSource, options: ImportOptions) -> Readings:
         It has no delays, or more than one list of them, or a value is invalid.
     """
     content = source.json
-    if program := program_of(content):
+    program = program_of(content)
+    if options.probed_from is not None and (program is None or program.name != "Prometheus"):
+        fields = {"option": "--source", "format": "JSON", "formats": ["ping", "fping", "answers of Prometheus"]}
+        raise LatencyMapError("map-option-inapplicable", source=source.name, **fields)
+    if program:
         return program.read(source, content, options)
     if options.delay_column is None and (found := json_looks_like(content)):
         raise LatencyMapError("map-format-unknown", source=source.name, looks_like=found)

@@ -29,7 +29,7 @@ _CHOSEN = {
     "address_type": "primary",
 }
 _TARGETS = {"target", "destination", "dst", "dest", "peer", "remote"}
-_SERVERS = ("exported_instance", "instance", "node", "host")
+_SERVERS = ("exported_node", "node", "nodename", "kubernetes_node", "exported_instance", "instance", "host")
 _DELAY = re.compile(
     r".*(latency|delay|rtt|ping|duration)(?!.*(bucket|sum|count|total|ratio|percent|dev|best|worst|min|max)).*|"
 )

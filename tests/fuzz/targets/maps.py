@@ -71,9 +71,12 @@ TARGETS = (
     _target("document", "document_v1.json", form=Form.JSON),
     _target("goldpinger", "goldpinger_check_all.json", form=Form.JSON),
     *(
-        Target(name=f"map-json-{name}", form=Form.JSON, samples=samples, call=_read(ImportOptions(probed_from="here")))
+        Target(name=f"map-json-{name}", form=Form.JSON, samples=samples, call=_read(DEFAULT_OPTIONS))
         for name, samples in (
-            ("programs", lambda: [text.encode() for text in PROGRAMS.values() if "\n" not in text]),
+            (
+                "programs",
+                lambda: [text.encode() for text in PROGRAMS.values() if "\n" not in text and "probe_" not in text],
+            ),
             ("lists", lambda: [text.encode() for text in LISTS]),
         )
     ),

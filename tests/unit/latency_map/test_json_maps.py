@@ -192,6 +192,11 @@ def test_ids_that_could_be_positions_are_doubtful():
     assert "map-ends-doubtful" not in codes(ordered.warnings)
 
 
+def test_a_source_that_a_list_names_itself_is_refused():
+    with refused("map-option-inapplicable", LatencyMapError, option="--source"):
+        read([LINK], probed_from="a")
+
+
 def test_a_weight_is_a_delay_only_with_a_note():
     imported = read({"links": [{"source": "a", "target": "b", "weight": 1000}]}, unit=MS)
     assert "import-key-assumed" in codes(imported.notes)
