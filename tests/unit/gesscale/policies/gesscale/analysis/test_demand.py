@@ -3,11 +3,13 @@
 import math
 
 import pytest
+from edge import reading
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gesscale.model.observation import Batch
 from gesscale.model.offered import OfferedPoint
-from gesscale.policies.gesscale.analysis.demand import BUCKETS_KEPT, LoadHistory
+from gesscale.policies.gesscale.analysis.demand import BUCKETS_KEPT, LoadHistory, waiting_rows
 
 
 def counted(rates: list[float], period_s: float = 60.0) -> LoadHistory:
@@ -105,6 +107,24 @@ def test_a_forecast_is_finite_and_not_negative(rates: list[float]) -> None:
     ahead = counted(rates).forecast(60.0)
     assert 0 <= ahead.rate < math.inf
     assert 0 < ahead.spread < math.inf
+
+
+@pytest.mark.parametrize(
+    ("first_ended_s", "waiting"),
+    [
+        # 100 rows/s since 900 s; 98 rows/s are processed since 990 s: 10,000 - 980
+        (899.0, 9020.0),
+        # The query was idle before this batch of 8000 rows, so it may wait for as many again.
+        (800.0, 1020.0),
+    ],
+)
+def test_rows_that_a_query_waits_for_are_no_backlog(first_ended_s: float, waiting: float) -> None:
+    given = [
+        Batch(batch_id=number, ended_at_s=at_s, rows=rows, seconds=seconds, nodes=("hub",), trigger_s=10.0)
+        for number, (at_s, rows, seconds) in enumerate([(first_ended_s, 8000, 1.0), (990.0, 8000, 90.0)])
+    ]
+    seen = reading(at_s=1000.0, batches=tuple(given), backlog=0.0)
+    assert waiting_rows(seen, 100.0, 98.0) == waiting
 
 
 def test_the_load_before_an_instant_is_known_within_the_history() -> None:
