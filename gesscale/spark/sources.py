@@ -69,6 +69,8 @@ class Source:
     is_restarted: bool = False
     #: Rows that the newest batch read more than once.
     repeated_rows: float = 0.0
+    #: How often the newest batch read each row, at least once.
+    _reads: float = 1.0
     _is_confirmed: bool = False
     _contradiction: Problem | None = None
     _latest: dict[str, float] | None = None
@@ -126,14 +128,15 @@ class Source:
         return Problem("source-offset-missing" if kind is None else kind.code, {"source": self.label})
 
     def _note_repeated(self, rows: int, counted: float | None) -> None:
-        """Note a batch that read more rows than its offsets count."""
-        if counted is None or rows <= counted:
-            return
-        self.repeated_rows = rows - counted
-        self._contradiction = self._contradiction or Problem(
-            "source-rows-repeated", {"source": self.label, "rows": rows, "counted": counted}
-        )
-        self.notes.append(self._contradiction)
+        """Note a batch that read more rows than its offsets count, or than those before it show if they restarted."""
+        if counted:
+            self._reads = max(1.0, rows / counted)
+        self.repeated_rows = rows - (rows / self._reads if counted is None else min(rows, counted))
+        if self.repeated_rows and counted is not None:
+            self._contradiction = self._contradiction or Problem(
+                "source-rows-repeated", {"source": self.label, "rows": rows, "counted": counted}
+            )
+            self.notes.append(self._contradiction)
 
     def _is_believed(self, done: Counts, counted: float | None, rows: int) -> bool:
         """Return whether the offsets of an uncertain kind count rows; remember a contradiction."""
