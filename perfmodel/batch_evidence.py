@@ -6,7 +6,7 @@ fit, with or without it.
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from perfmodel.readings import CHANGED_SHARE, same_conditions
@@ -132,6 +132,11 @@ class BatchEvidence:
         unchanged = set(self.placements)
         kept = tuple(each if each in unchanged else _rounded(each) for each in placements[-MAX_PLACEMENTS:])
         return BatchEvidence(placements=kept, max_rows=max_rows, row_s=row_s)
+
+    def up_to(self, weight: float) -> "BatchEvidence":
+        """Return the evidence of placements of at most this weight; all if there is none."""
+        kept = tuple(each for each in self.placements if each.weight <= 1.01 * weight)
+        return replace(self, placements=kept or self.placements)
 
 
 def _rounded(sums: PlacementSums) -> PlacementSums:

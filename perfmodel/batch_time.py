@@ -69,7 +69,7 @@ class FittedBatchTime:
 
     def middle(self, points: Points) -> Vector:
         """Predict the MST, rows/s."""
-        overhead_s, each_s = self._times(points)
+        overhead_s, each_s = self.times(points)
         limit_s = self._limit_s(points, overhead_s)
         full_s = np.maximum(overhead_s + points.cap_rows * each_s, points.trigger_s)
         return np.where(np.isnan(points.cap_rows), (limit_s - overhead_s) / each_s / limit_s, points.cap_rows / full_s)
@@ -82,7 +82,7 @@ class FittedBatchTime:
     def predict(self, points: Points) -> Estimates:
         """Predict the MST with a 90 % interval: uncertainty of the fit, and error of the law on others."""
         mid = self.middle(points)
-        overhead_s, each_s = self._times(points)
+        overhead_s, each_s = self.times(points)
         capped = ~np.isnan(points.cap_rows)
         rows = np.where(capped, points.cap_rows, mid * self._limit_s(points, overhead_s))
         seconds = overhead_s + rows * each_s
@@ -177,7 +177,7 @@ class FittedBatchTime:
         fields = {"weight": compared[worst].weight, "driver_ms": compared[worst].driver_ms, "pct": 100 * errors[worst]}
         return (Problem("model-placement-odd", fields),)
 
-    def _times(self, points: Points) -> tuple[Vector, Vector]:
+    def times(self, points: Points) -> tuple[Vector, Vector]:
         """Return the time of a batch that its rows do not change, and that of each row; seconds."""
         fixed_s, row_s, even_row_s, shared_row_s, driver_trips, pair_trips = self.theta
         overhead_s = fixed_s + (driver_trips * points.driver_ms + pair_trips * points.pair_ms) / 1000

@@ -49,6 +49,8 @@ class Reason(StrEnum):
     AT_MIN_REPLICAS = "AtMinReplicas"
     NO_CANDIDATE_NODE = "NoCandidateNode"
     DELAY_EATS_GAIN = "DelayEatsGain"
+    SINK_LIMIT = "SinkLimit"
+    HOT_PARTITION = "HotPartition"
     CLUSTER_UNAVAILABLE = "ClusterUnavailable"
     # why a candidate lost
     FARTHER = "Farther"
@@ -69,6 +71,8 @@ LIMITS = {
     Reason.AT_MIN_REPLICAS,
     Reason.NO_CANDIDATE_NODE,
     Reason.DELAY_EATS_GAIN,
+    Reason.SINK_LIMIT,
+    Reason.HOT_PARTITION,
     Reason.LATENCY_MAP_MISSING,
     Reason.LATENCY_MAP_STALE,
     Reason.DELAY_UNKNOWN,

@@ -142,6 +142,8 @@ class OperatorReading:
     trigger_s: Annotated[float, Field(ge=MIN_DURATION_S, le=MAX_DURATION_S)] | None = None
     #: Beyond this number, a replica would get no task; None if unknown.
     useful_replicas: Annotated[int, Field(ge=1)] | None = None
+    #: Mean share of the busiest replica in the rows, or the busy time, of a late batch; None if unknown.
+    busiest_share: Annotated[float, Field(ge=0, le=1)] | None = None
     #: Whether its tasks hold their slots for a long batch (Real-Time Mode); then its replicas are never changed.
     fixed_slots: bool = False
     #: Why the API server refuses further executors, as a full quota does; empty if it does not.

@@ -182,8 +182,19 @@ def _reading(
         useful_replicas=useful_replicas(
             run, [batch for batch, full, warm in zip(inside, is_saturated, is_warm, strict=True) if full and warm]
         ),
+        busiest_share=_busiest_share(by_node, [batch for batch in inside if batch.is_late], placement),
         fixed_slots=bool(newest.fixed_slots),
     )
+
+
+def _busiest_share(by_node: ByNode | None, late: Sequence[Batch], placement: tuple[str, ...]) -> float | None:
+    """Return the mean share of the busiest replica; over several batches the largest partition may move."""
+    shares = []
+    for batch in late if by_node and len(placement) > 1 else ():
+        work = by_node((batch,), placement, math.ceil(batch.ended_at_s)).values()  # so long that no share reaches 1
+        rows, busy = [each.throughput_rows_per_s for each in work], [each.cpu_share for each in work]
+        shares += [max(max(each) / sum(each) for each in (rows, busy) if sum(each))] if sum(rows) else []
+    return min(1.0, sum(shares) / len(shares)) if shares else None
 
 
 def _output_rows_per_s(inside: Sequence[Batch], newest: Batch, duration_s: float) -> float | None:

@@ -61,13 +61,27 @@ def too_far(delay_ms: float, more_rows_per_s: float, rows_per_s: float) -> str:
 
 
 def limited_by_work(limit: int) -> str:
-    """Return the number of replicas beyond which replicas got no work."""
-    return f"more than {limit} replicas got no work"
+    """Return the number of replicas beyond which replicas got no work, or brought nothing."""
+    return f"replicas beyond {limit} brought nothing within the last hour"
 
 
 def idle(nodes: Sequence[str]) -> str:
     """Return the nodes whose replicas got no work, and a likely cause."""
-    return f"rows wait, but {', '.join(nodes)} took part in no batch; check that the source has enough partitions"
+    return f"{', '.join(nodes)} got no rows; check that the source has enough partitions"
+
+
+def no_gain(before: int, after: int, faster_pct: float, expected_pct: float, busiest_pct: float | None) -> str:
+    """Return what an addition brought, and the share of the busiest replica if it is the cause.
+
+    Examples
+    --------
+    >>> no_gain(3, 6, 1, 100, 70)
+    'from 3 to 6 replicas rows became 1 % faster, not 100 %; one replica has 70 % of a batch'
+    """
+    cause = "the sink, or what all replicas share, is the limit"
+    if busiest_pct is not None:
+        cause = f"one replica has {busiest_pct:.0f} % of a batch"
+    return f"from {before} to {after} replicas rows became {faster_pct:.0f} % faster, not {expected_pct:.0f} %; {cause}"
 
 
 def surplus(replicas: int, bound: str) -> str:

@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 
 from gesscale.model.observation import Batch, WorkflowObservation
+from gesscale.model.order import Order
 from gesscale.model.workflow import Operator
 from gesscale.policies.gesscale.analysis.capacity import warm_samples
 from gesscale.policies.gesscale.analysis.demand import LoadHistory
+from gesscale.policies.gesscale.analysis.gains import BeforeGrowth
+from gesscale.policies.gesscale.analysis.limits import limiting_order
 from gesscale.policies.gesscale.analysis.speeds import NodeSpeeds
 from gesscale.policies.memos import Memo
 from latency_map import LatencyMap
@@ -25,28 +28,40 @@ class GesscaleMemo(Memo):
     load: LoadHistory = LoadHistory()
     #: Relative speeds of the nodes.
     speeds: NodeSpeeds = NodeSpeeds()
+    #: The late batches before the last addition.
+    before_growth: BeforeGrowth | None = None
 
     def bucket_s(self, slo_s: float) -> float:
         """Return the time over which the load is averaged, the longest acceptable wait of a row."""
         return max(self.period_s, slo_s)
 
     def updated(
-        self, observation: WorkflowObservation, operator: Operator, delays: LatencyMap | None, slo_s: float
+        self,
+        observation: WorkflowObservation,
+        operator: Operator,
+        delays: LatencyMap | None,
+        slo_s: float,
+        orders: Sequence[Order] = (),
     ) -> "GesscaleMemo":
-        """Learn from the reading of an operator."""
+        """Learn from the reading of an operator, whose newest order is first."""
         reading, weights = observation.readings[operator.name], observation.node_weights
         batches, bucket_s = reading.batches, self.bucket_s(slo_s)
         since_s = observation.at_s - bucket_s
         settled = {node: each for node, each in reading.by_node.items() if _in_every_batch(node, batches, since_s)}
         speeds = self.speeds.updated(settled, weights, self.period_s / bucket_s)
         warm = warm_samples(batches, self.learned_until_s, operator.driver_node, speeds.weights(weights), delays)
+        evidence = self.batches.updated(warm)
+        if (limit := limiting_order(orders, observation.at_s)) is not None:
+            # Larger placements showed the limit, not what a replica does.
+            evidence = evidence.up_to(sum(speeds.weights(weights).get(node, 1.0) for node in limit.placement))
         return self.model_copy(
             update={
                 "at_s": observation.at_s,
                 "learned_until_s": batches[-1].ended_at_s if batches else self.learned_until_s,
-                "batches": self.batches.updated(warm),
+                "batches": evidence,
                 "load": self.load.updated(reading.offered_points, bucket_s),
                 "speeds": speeds,
+                "before_growth": BeforeGrowth.of(reading, orders[0] if orders else None, self.before_growth),
             }
         )
 

@@ -25,10 +25,12 @@ from gesscale.plan.node_ranking import (
 from gesscale.policies.details import no_removal
 from gesscale.policies.gesscale import details
 from gesscale.policies.gesscale.analysis.capacity import OperatorModel
+from gesscale.policies.gesscale.analysis.gains import missing_gain
 from gesscale.policies.gesscale.analysis.limits import (
     blocking_reason,
     change_reason,
     limit_reason,
+    shrunk,
     too_far,
     without_workless,
     work_limit,
@@ -104,8 +106,8 @@ class GesscalePolicy:
             return memo
         elif at_s - memo.at_s < 3 * memo.period_s:  # after a longer gap the period is unchanged
             memo = memo.model_copy(update={"period_s": at_s - memo.at_s})
-        objective_s = self._objective_s(observation.readings[name])
-        return memo.updated(observation, self.workflow.operators[name], knowledge.latencies.map, objective_s)
+        objective_s, orders = self._objective_s(observation.readings[name]), knowledge.orders.get(name, ())
+        return memo.updated(observation, self.workflow.operators[name], knowledge.latencies.map, objective_s, orders)
 
     def _verdict(
         self, reading: OperatorReading, memo: GesscaleMemo, node_weights: Mapping[str, float], knowledge: Knowledge
@@ -242,11 +244,15 @@ class GesscalePolicy:
         fitted = self._operator_model(model, reading, memo.speeds.weights(cluster.weights), knowledge)
         free, stale = usable_nodes(cluster, present), knowledge.latencies.map_status.stale
         sized = placements(fitted, present, free.nodes, moves=not stale)
-        if (limit := work_limit(operator, reading, knowledge)) is not None:
-            sized = sized.up_to(max(limit, len(present)))
-        now, placement_of = sizes_of(sized, reading, present)
         orders = knowledge.orders.get(operator.name, ())
         slo_s, objective_s = self._slo_s(operator.name), self._objective_s(reading)
+        lost = missing_gain(fitted, reading, memo.before_growth, memo.batches)
+        if lost is not None and (fewer := shrunk(present, lost.replicas, operator, knowledge)) is not None:
+            return replace(unchanged, reason=lost.reason, detail=details.no_gain(*lost[2:]), placement=fewer)
+        limit = work_limit(operator, reading, orders, memo.load, memo.bucket_s(objective_s))
+        if limit is not None:
+            sized = sized.up_to(max(limit.replicas, len(present)))
+        now, placement_of = sizes_of(sized, reading, present)
         rule = sizing_rule(now, tuple(placement_of), fitted, reading, memo, orders, self.sizing, objective_s, growth)
         size, why = rule.choose()
         text = explain(rule, size, why)
@@ -266,7 +272,7 @@ class GesscalePolicy:
         unchanged = replace(unchanged, candidates=tuple(candidates), detail=text)
         if why is Why.LARGEST:
             end = sized.growth_end
-            reason, bound = limit_reason(operator, reading, size.replicas, limit, end)
+            reason, bound = limit_reason(operator, size.replicas, limit, end)
             rejections = free.rejections if end is None else free.rejections + too_far(end)
             return replace(unchanged, reason=reason, detail=f"{text}; {bound}", rejections=rejections)
         if size == now:

@@ -37,6 +37,8 @@ const REASONS = {
   AtMinReplicas: "It needs fewer replicas, but has the minimum.",
   NoCandidateNode: "It needs more replicas, but no node can take one.",
   DelayEatsGain: "More replicas would process less: the delay to the other nodes costs more than a replica gains.",
+  SinkLimit: "More replicas brought nothing: the sink, or what all replicas share, is the limit.",
+  HotPartition: "More replicas brought nothing: one has most of the rows.",
   ClusterUnavailable: "The cluster could not be read.",
   Farther: "Another node is nearer, or has more capacity.",
   NotReady: "The node is not ready.",
@@ -61,6 +63,8 @@ const ADVICE = {
   AtMaxReplicas: "Raise max_replicas, or the partitions of the source, or make the operator cheaper.",
   NoCandidateNode: "See Nodes for why each node is ineligible; add a node, or widen the node pool.",
   DelayEatsGain: "Add a node nearby, or use one with more capacity.",
+  SinkLimit: "Make the sink faster. One more replica is tried each hour.",
+  HotPartition: "Spread the rows over more partitions, or over more keys.",
 };
 
 const OUTCOMES = {

@@ -155,6 +155,8 @@ def run_batch(
         work_s += second.work_s
         waiting_s += second.waiting_s + slots * exchange_s
         done_s = max(second.ends_s)
+    if physics.sink_rows_per_s:
+        done_s = max(done_s, begun_s + rows / physics.sink_rows_per_s)
     lanes = executor_set.slots_each
     return BatchTimeline(  # positional, for speed
         done_s, begun_s, until_s, first.ends_s, first.tasks, work_s / lanes, waiting_s / lanes, first_slot, second

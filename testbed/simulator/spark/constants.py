@@ -47,6 +47,8 @@ class SparkPhysics:
     slots_per_replica: PositiveCount = 1
     #: Share of a batch's rows in its largest partition; the others are equal. No effect below an even share.
     hottest_share: Share = 0.0
+    #: Rows that the sink takes per second from all replicas together; 0 for no limit.
+    sink_rows_per_s: NotNegative = 0.0
     #: Tasks of the stage after the shuffle of a stateful query; 0 for a query without a shuffle. Several such stages
     #: in sequence are one stage here, with the sum of their times and round trips.
     state_partitions: Count = 0

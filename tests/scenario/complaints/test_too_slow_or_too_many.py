@@ -1,5 +1,6 @@
 """What users of other scalers saw when the load rose: too slow, too many, all at once: docs/evidence/complaints.md."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -8,11 +9,12 @@ from spark_scenes import QUIET
 
 from gesscale.loop import ControlLoop
 from gesscale.model.decision import Outcome, OutcomeStatus, Reason
+from gesscale.model.observation import Batch, NodeReading, OperatorReading, WorkflowObservation
 from gesscale.model.workflow import BatchCap, Operator, Workflow
 from gesscale.plan.change_budget import ChangeBudget
 from gesscale.policies.details import at_useful
 from gesscale.policies.gesscale import details
-from gesscale.ports import Cluster, ClusterState
+from gesscale.ports import ClusterState
 
 JUMP_S = 600.0
 
@@ -51,36 +53,64 @@ def test_slow_replicas_are_not_removed_while_rows_wait() -> None:
     assert replicas_at(notes, 1450) in {3, 4}  # 1500 / 488 = 3.1
 
 
-class IdleNode:
-    """A cluster whose replica on one node is there, and gets no work."""
+class IdleExecutor:
+    """Cluster and metrics with an executor on one node that gets no task; each batch lists it, as Spark does."""
 
-    def __init__(self, inner: Cluster, node: str) -> None:
-        self._inner, self._node, self._held = inner, node, False
+    def __init__(self, loop: ControlLoop, node: str) -> None:
+        self._cluster, self._metrics, self._node = loop.cluster, loop.metrics, node
+        self._now_s = 0.0
+        self._since_s = math.inf
 
     def state(self) -> ClusterState:
-        state = self._inner.state()
-        held = (self._node,) if self._held else ()
+        state = self._cluster.state()
+        held = (self._node,) if self._since_s < math.inf else ()
         placements = {name: tuple(sorted((*nodes, *held))) for name, nodes in state.placements.items()}
         return replace(state, placements=placements)
 
     def apply(self, operator: str, placement: tuple[str, ...]) -> Outcome:
-        self._held = self._node in placement
-        self._inner.apply(operator, tuple(node for node in placement if node != self._node))
+        self._since_s = self._now_s if self._node in placement else math.inf
+        self._cluster.apply(operator, tuple(node for node in placement if node != self._node))
         return Outcome(status=OutcomeStatus.APPLIED, added=(self._node,))
+
+    def observe(self, now_s: float) -> WorkflowObservation:
+        self._now_s = now_s
+        seen = self._metrics.observe(now_s)
+        return replace(seen, readings={name: self._listed(each) for name, each in seen.readings.items()})
+
+    def _listed(self, reading: OperatorReading) -> OperatorReading:
+        """Return the reading as a driver with one more live executor reports it."""
+        batches = tuple(self._with_executor(each) for each in reading.batches)
+        if batches[-1] is reading.batches[-1]:
+            return reading
+        idle = NodeReading(throughput_rows_per_s=0.0, cpu_share=0.0)
+        return replace(
+            reading,
+            placement=batches[-1].nodes,
+            batches=batches,
+            warm_batches=tuple(self._with_executor(each) for each in reading.warm_batches),
+            by_node={**reading.by_node, self._node: idle},
+        )
+
+    def _with_executor(self, batch: Batch) -> Batch:
+        lists_it = batch.ended_at_s > self._since_s
+        return replace(batch, nodes=tuple(sorted((*batch.nodes, self._node)))) if lists_it else batch
 
 
 def test_idle_replica_is_named_and_no_more_are_ordered() -> None:
     """dapr#8248: new pods "remain idle", and "no error messages or warnings" explain it."""
 
     def idle(loop: ControlLoop) -> ControlLoop:
-        return replace(loop, cluster=IdleNode(loop.cluster, "n1"))
+        executor = IdleExecutor(loop, "n1")
+        return replace(loop, cluster=executor, metrics=executor)
 
     notes = run(under([800] * 15), wired=idle)
     order, given_up = changes(notes)
     assert order.outcome.added == ("n1",)
-    # The order was given up after five minutes: the replica goes, and for an hour none is added.
+    # Three batches of 12 s with rows for both, and none of them for n1: it goes, and for an hour none is added.
     assert given_up.plan.reason is Reason.IDLE_REPLICA
+    assert given_up.plan.placement == ("n0",)
     assert given_up.plan.detail == details.idle(["n1"])
+    assert given_up.at_s <= order.at_s + 120
     last = next(each for each in reversed(notes.decisions) if each.at_s <= 840)  # the load ends at 900 s
     assert last.plan.reason is Reason.AT_MAX_REPLICAS
     assert last.plan.detail.endswith(details.limited_by_work(1))

@@ -31,11 +31,29 @@ class OperatorModel:
 
     def mst(self, nodes: Sequence[str]) -> Estimate | None:
         """Predict the MST of a placement with a 90 % interval; None if a delay is unknown."""
-        driver_ms, pair_ms = max_trips_ms(tuple(nodes), self.operator.driver_node, self.delays)
-        if np.isnan(driver_ms) or np.isnan(pair_ms):
+        point = self._point(nodes)
+        if np.isnan(point.nd_max_ms).any():
             return None
+        return self.model.predict(point).at(0)
+
+    def overhead_s(self, nodes: Sequence[str]) -> float:
+        """Return the time of a batch on a placement that its rows do not change; 0 if it is unknown."""
+        law = self.model.batch_time
+        return 0.0 if law is None else float(np.nan_to_num(law.times(self._point(nodes))[0][0]))
+
+    def round_trips_ms(self, nodes: Sequence[str]) -> float:
+        """Return the longest round trip to the driver plus that between two of the nodes; NaN if one is unknown."""
+        return sum(max_trips_ms(tuple(nodes), self.operator.driver_node, self.delays))
+
+    def speedup(self, nodes: Sequence[str], before: Sequence[str]) -> float:
+        """Return how many times as fast rows are expected on a placement than on another one, by the weights."""
+        now, then = _weights(nodes, self.weights), _weights(before, self.weights)
+        return min(now[0] / then[0], now[1] / then[1])
+
+    def _point(self, nodes: Sequence[str]) -> Points:
+        driver_ms, pair_ms = max_trips_ms(tuple(nodes), self.operator.driver_node, self.delays)
         weight, even_weight = _weights(nodes, self.weights)
-        point = Points.of(
+        return Points.of(
             weight,
             driver_ms,
             even_weight=even_weight,
@@ -43,7 +61,6 @@ class OperatorModel:
             cap_rows=self.operator.batch_rows(len(nodes)),
             trigger_s=self.trigger_s,
         )
-        return self.model.predict(point).at(0)
 
     def proportional_rows_per_s(self, reading: OperatorReading, nodes: Sequence[str]) -> float:
         """Return what some of the present replicas carry at least: their share of what all of them process while busy.

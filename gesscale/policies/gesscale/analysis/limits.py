@@ -1,9 +1,10 @@
 """Limits of changes: reasons that block or bound them, and the reason of a change."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from gesscale.model.decision import Reason, Rejection, Verdict
-from gesscale.model.observation import OperatorReading
+from gesscale.model.observation import Batch, OperatorReading
 from gesscale.model.order import Order
 from gesscale.model.workflow import Operator
 from gesscale.plan.node_ranking import rejections_for, removal_steps, unknown_delays
@@ -19,42 +20,120 @@ _LIMIT_KEPT_S = 3600.0
 #: Time during which a number of replicas that was too few is not tried again for such a load.
 _TOO_FEW_KEPT_S = 3600.0
 
+#: Rows of a batch, for each replica, from which a replica without any gets no work.
+_ENOUGH_ROWS, _ENOUGH_BATCHES = 10, 3
+#: A replica that was busy for this share of the busiest one's time works, though it reads no rows: after a shuffle.
+_IDLE_SHARE = 0.1
+#: Time in which a trial of one more replica is measured.
+_TRIAL_S = 600.0
+#: A limit ends early if the load, or the speed of the batches, has grown by this share since.
+_CHANGED_SHARE = 0.25
+#: Reasons of orders that limit the replicas.
+_LIMITING = frozenset({Reason.IDLE_REPLICA, Reason.SINK_LIMIT, Reason.HOT_PARTITION})
+
 _Nodes = tuple[str, ...]
 
 
-def idle_replicas(present: _Nodes, reading: OperatorReading, order: Order | None) -> _Nodes:
-    """Return the replicas that have not worked since the last order, if the order was given up."""
+class WorkLimit(NamedTuple):
+    """The number of replicas beyond which a replica gets no work or brings nothing, and why."""
+
+    replicas: int
+    reason: Reason
+    detail: str
+
+
+def absent_replicas(present: _Nodes, reading: OperatorReading, order: Order | None) -> _Nodes:
+    """Return the replicas that no batch has listed since the last order, if the order was given up."""
     if order is None or not order.given_up or set(order.placement) != set(present):
         return ()
     return tuple(node for node in present if node not in reading.placement)
 
 
-def work_limit(operator: Operator, reading: OperatorReading, knowledge: Knowledge) -> int | None:
-    """Return the number of replicas that get work, at least the minimum; None if it is unknown.
+def idle_replicas(present: _Nodes, reading: OperatorReading) -> _Nodes:
+    """Return the replicas that got no rows though the last batches had enough; Spark lists them with each batch."""
+    newest, work = reading.batches[-_ENOUGH_BATCHES:], reading.by_node
+    if len(newest) < _ENOUGH_BATCHES or not all(_feeds_all(batch, present) for batch in newest):
+        return ()
+    busiest = max((each.cpu_share for each in work.values()), default=0.0)
+    idle = [node for node, each in work.items() if not each.throughput_rows_per_s]
+    return tuple(sorted(node for node in idle if work[node].cpu_share < _IDLE_SHARE * busiest))
 
-    If idle replicas were removed, those that were left are the limit for an hour, unless the reading has another one.
+
+def _feeds_all(batch: Batch, present: _Nodes) -> bool:
+    """Return whether a batch on these nodes had rows and tasks for all; fewer tasks bound the useful replicas."""
+    has_tasks = batch.tasks is None or batch.tasks >= len(present)
+    return set(batch.nodes) == set(present) and batch.rows >= _ENOUGH_ROWS * len(present) and has_tasks
+
+
+def limiting_order(orders: Sequence[Order], at_s: float) -> Order | None:
+    """Return the newest order that gave replicas back, if none has exceeded it since but a trial of one more."""
+    most = 0
+    for order in orders:
+        if order.reason in _LIMITING:
+            trial = at_s - orders[0].at_s < _TRIAL_S
+            return order if most <= len(order.placement) + trial else None
+        most = max(most, len(order.placement))
+    return None
+
+
+def work_limit(
+    operator: Operator, reading: OperatorReading, orders: Sequence[Order], load: LoadHistory, bucket_s: float
+) -> WorkLimit | None:
+    """Return the limit by partitions and tasks, or by what was given back; None if unknown.
+
+    After an hour one replica is tried again. If the load, the partitions or the speed of the batches have changed, the
+    limit ends.
     """
-    limit = reading.useful_replicas
-    if limit is None:
-        orders = knowledge.orders.get(reading.operator, ())
-        recent = (each for each in orders if 0 <= reading.at_s - each.at_s < _LIMIT_KEPT_S)
-        limit = next((len(each.placement) for each in recent if each.reason == Reason.IDLE_REPLICA), None)
-    return None if limit is None else max(limit, operator.min_replicas)
+    found = []
+    if reading.useful_replicas is not None:
+        found.append(WorkLimit(reading.useful_replicas, Reason.AT_MAX_REPLICAS, at_useful(reading)))
+    order = limiting_order(orders, reading.at_s)
+    if order is not None and not _has_changed(order, reading, load, bucket_s):
+        replicas = len(order.placement) + (not 0 <= reading.at_s - order.at_s < _LIMIT_KEPT_S)
+        reason = Reason.AT_MAX_REPLICAS if order.reason == Reason.IDLE_REPLICA else Reason(order.reason)
+        found.append(WorkLimit(replicas, reason, details.limited_by_work(replicas)))
+    if not found:
+        return None
+    least = min(found)
+    return least._replace(replicas=max(least.replicas, operator.min_replicas))
+
+
+def _has_changed(order: Order, reading: OperatorReading, load: LoadHistory, bucket_s: float) -> bool:
+    then = load.rate_before(order.at_s, bucket_s)
+    if then is not None and load.rates(bucket_s)[-1] > (1 + _CHANGED_SHARE) * then:
+        return True
+    since = [each for each in reading.batches if each.ended_at_s - each.seconds >= order.at_s]
+    if len({each.source_partitions for each in since if each.source_partitions is not None}) > 1:
+        return True
+    late = [each for each in since if set(each.nodes) == set(reading.placement) and each.is_late]
+    speeds = [each.rows / each.seconds for each in late]
+    few = _ENOUGH_BATCHES
+    return len(speeds) > 2 * few and sum(speeds[-few:]) > (1 + _CHANGED_SHARE) * sum(speeds[1 : few + 1])
 
 
 def without_workless(
     present: _Nodes, operator: Operator, reading: OperatorReading, knowledge: Knowledge
 ) -> tuple[_Nodes, str] | None:
     """Return the placement without the replicas that get no work, and why; None if there are none, or it is unknown."""
-    idle = idle_replicas(present, reading, knowledge.latest(operator.name))
-    if idle and reading.saturated_share and reading.replicas >= operator.min_replicas:
-        return reading.placement, details.idle(idle)
-    if reading.useful_replicas is None or knowledge.latencies.map_status.stale:
+    absent = absent_replicas(present, reading, knowledge.latest(operator.name)) if reading.saturated_share else ()
+    idle = absent or idle_replicas(present, reading)
+    removed = idle[: max(0, len(present) - operator.min_replicas)]
+    if removed:
+        return tuple(node for node in present if node not in removed), details.idle(idle)
+    if reading.useful_replicas is None:
         return None
     limit = max(reading.useful_replicas, operator.min_replicas)
-    steps = removal_steps(knowledge.latencies.map, present, operator.driver_node)
     surplus = details.surplus(reading.replicas, at_useful(reading))
-    return next(((placement, surplus) for placement in steps if len(placement) == limit), None)
+    placement = shrunk(present, limit, operator, knowledge)
+    return None if placement is None else (placement, surplus)
+
+
+def shrunk(present: _Nodes, replicas: int, operator: Operator, knowledge: Knowledge) -> _Nodes | None:
+    """Return the placement without the farthest replicas; None if it has no more, or the map does not tell."""
+    if knowledge.latencies.map_status.stale:
+        return None
+    steps = removal_steps(knowledge.latencies.map, present, operator.driver_node)
+    return next((placement for placement in steps if len(placement) == replicas), None)
 
 
 def too_few_recently(orders: Sequence[Order], load: LoadHistory, at_s: float, bucket_s: float) -> tuple[TooFew, ...]:
@@ -70,12 +149,11 @@ def too_few_recently(orders: Sequence[Order], load: LoadHistory, at_s: float, bu
 
 
 def limit_reason(
-    operator: Operator, reading: OperatorReading, replicas: int, limit: int | None, end: GrowthEnd | None
+    operator: Operator, replicas: int, limit: WorkLimit | None, end: GrowthEnd | None
 ) -> tuple[Reason, str]:
     """Return the reason why no replica is added though more are needed."""
-    if limit is not None and replicas >= limit:
-        known = reading.useful_replicas is not None
-        return Reason.AT_MAX_REPLICAS, at_useful(reading) if known else details.limited_by_work(limit)
+    if limit is not None and replicas >= limit.replicas:
+        return limit.reason, limit.detail
     if replicas >= operator.max_replicas:
         return Reason.AT_MAX_REPLICAS, at_maximum(operator.max_replicas)
     if end is not None:
@@ -110,8 +188,8 @@ def blocking_reason(
     """Return the reason that blocks any change, whatever its cost; None if there is none."""
     if cluster.problem:
         return Reason.CLUSTER_UNAVAILABLE, cluster.problem
-    idle = idle_replicas(present, reading, knowledge.latest(operator.name))
-    if set(present) != set(reading.placement) and reading.throughput_rows_per_s and not idle:
+    absent = absent_replicas(present, reading, knowledge.latest(operator.name))
+    if set(present) != set(reading.placement) and reading.throughput_rows_per_s and not absent:
         return Reason.RECONFIGURING, reconfiguring(present, reading.placement)
     if not present or not reading.offered_points or reading.backlog_rows is None:
         return Reason.METRICS_MISSING, details.METRICS_MISSING
