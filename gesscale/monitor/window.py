@@ -189,8 +189,10 @@ def _reading(
 
 def _busiest_share(by_node: ByNode | None, late: Sequence[Batch], placement: tuple[str, ...]) -> float | None:
     """Return the mean share of the busiest replica; over several batches the largest partition may move."""
+    if by_node is None or len(placement) < 2:
+        return None
     shares = []
-    for batch in late if by_node and len(placement) > 1 else ():
+    for batch in late:
         work = by_node((batch,), placement, math.ceil(batch.ended_at_s)).values()  # so long that no share reaches 1
         rows, busy = [each.throughput_rows_per_s for each in work], [each.cpu_share for each in work]
         shares += [max(max(each) / sum(each) for each in (rows, busy) if sum(each))] if sum(rows) else []

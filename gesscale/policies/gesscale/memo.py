@@ -7,7 +7,7 @@ from gesscale.model.order import Order
 from gesscale.model.workflow import Operator
 from gesscale.policies.gesscale.analysis.capacity import warm_samples
 from gesscale.policies.gesscale.analysis.demand import LoadHistory
-from gesscale.policies.gesscale.analysis.gains import BeforeGrowth
+from gesscale.policies.gesscale.analysis.gains import Growth
 from gesscale.policies.gesscale.analysis.limits import limiting_order
 from gesscale.policies.gesscale.analysis.speeds import NodeSpeeds
 from gesscale.policies.memos import Memo
@@ -28,8 +28,8 @@ class GesscaleMemo(Memo):
     load: LoadHistory = LoadHistory()
     #: Relative speeds of the nodes.
     speeds: NodeSpeeds = NodeSpeeds()
-    #: The late batches before the last addition.
-    before_growth: BeforeGrowth | None = None
+    #: The last additions of replicas, and the late batches before them.
+    growth: Growth = Growth()
 
     def bucket_s(self, slo_s: float) -> float:
         """Return the time over which the load is averaged, the longest acceptable wait of a row."""
@@ -61,7 +61,7 @@ class GesscaleMemo(Memo):
                 "batches": evidence,
                 "load": self.load.updated(reading.offered_points, bucket_s),
                 "speeds": speeds,
-                "before_growth": BeforeGrowth.of(reading, orders[0] if orders else None, self.before_growth),
+                "growth": self.growth.updated(reading, orders[0] if orders else None),
             }
         )
 

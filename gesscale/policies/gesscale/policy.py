@@ -246,7 +246,7 @@ class GesscalePolicy:
         sized = placements(fitted, present, free.nodes, moves=not stale)
         orders = knowledge.orders.get(operator.name, ())
         slo_s, objective_s = self._slo_s(operator.name), self._objective_s(reading)
-        lost = missing_gain(fitted, reading, memo.before_growth, memo.batches)
+        lost = missing_gain(fitted, reading, memo.growth, memo.batches)
         if lost is not None and (fewer := shrunk(present, lost.replicas, operator, knowledge)) is not None:
             return replace(unchanged, reason=lost.reason, detail=details.no_gain(*lost[2:]), placement=fewer)
         limit = work_limit(operator, reading, orders, memo.load, memo.bucket_s(objective_s))

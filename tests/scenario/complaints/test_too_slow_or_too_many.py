@@ -92,8 +92,10 @@ class IdleExecutor:
         )
 
     def _with_executor(self, batch: Batch) -> Batch:
-        lists_it = batch.ended_at_s > self._since_s
-        return replace(batch, nodes=tuple(sorted((*batch.nodes, self._node)))) if lists_it else batch
+        """Return the batch with one more executor: the source cuts a task for its slot too, which others run."""
+        if batch.ended_at_s <= self._since_s:
+            return batch
+        return replace(batch, nodes=tuple(sorted((*batch.nodes, self._node))), tasks=(batch.tasks or 0) + 1)
 
 
 def test_idle_replica_is_named_and_no_more_are_ordered() -> None:

@@ -12,6 +12,7 @@ from gesscale.model.evidence import mark_warm
 from gesscale.model.observation import Batch, OperatorReading
 from gesscale.model.order import Order
 from gesscale.policies.gesscale.analysis.capacity import OperatorModel
+from gesscale.policies.gesscale.analysis.limits import without_rows
 from perfmodel import BatchEvidence
 
 #: Replicas are given back if they brought less than this share of the gain that their number promises, and surely
@@ -24,6 +25,8 @@ _Z_90, _LEAST_ERROR = 1.645, 0.05
 _MOST_TRIPS = 26.0
 #: A replica with this many times its even share has the largest partition.
 _HOT = 1.5
+#: Time within which additions are one growth.
+_GROWTH_S = 600.0
 #: Age up to which an earlier placement shows what a replica does.
 _RECENT_S = 1800.0
 
@@ -33,38 +36,42 @@ class BeforeGrowth(BaseModel):
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
 
-    #: When the addition was ordered, and the nodes before it and with it (ordered_at_s, nodes, placement).
-    ordered_at_s: float
+    #: When replicas were added, and the nodes then.
+    at_s: float
     nodes: tuple[str, ...]
-    placement: tuple[str, ...]
     #: Mean rows and duration of these batches, and the relative error of the time of a row (rows, seconds, error).
     rows: float
     seconds: float
     error: float
 
-    @classmethod
-    def of(cls, reading: OperatorReading, order: Order | None, known: Self | None) -> Self | None:
-        """Return those before the newest order if it adds, or without any late since, before the order it follows."""
-        if order is None or order.added <= 0 or (known is not None and known.ordered_at_s >= order.at_s):
-            return known
+
+class Growth(BaseModel):
+    """Additions one after the other, none of them older than ten minutes when the next one came."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
+
+    #: When the last one was ordered, and its nodes.
+    ordered_at_s: float = 0.0
+    placement: tuple[str, ...] = ()
+    #: Before each of them, the oldest first.
+    before: tuple[BeforeGrowth, ...] = ()
+
+    def updated(self, reading: OperatorReading, order: Order | None) -> Self:
+        """Note the newest order: an addition, or the end of the growth."""
+        if order is None or order.at_s <= self.ordered_at_s:
+            return self
+        begun = {"ordered_at_s": order.at_s, "placement": order.placement}
+        if order.reason != Reason.OVERLOADED or order.added <= 0:
+            return self.model_copy(update={**begun, "before": ()})
         added_to = set(order.placement)
         late = [each for each in _late(reading.batches) if _began_s(each) < order.at_s and {*each.nodes} < added_to]
         late = [each for each in late if len(each.nodes) == order.before][-_MOST:]
-        if order.reason != Reason.OVERLOADED:
-            return None
-        if not late and known and len(known.placement) == order.before and {*known.nodes} < added_to:
-            return known.model_copy(update={"ordered_at_s": order.at_s, "placement": order.placement})
-        if not late:
-            return None
-        rows, seconds, error = _means(late)
-        return cls(
-            ordered_at_s=order.at_s,
-            nodes=late[-1].nodes,
-            placement=order.placement,
-            rows=rows,
-            seconds=seconds,
-            error=error,
-        )
+        before = [each for each in self.before if order.at_s - each.at_s < _GROWTH_S and {*each.nodes} < added_to]
+        if late:
+            rows, seconds, error = _means(late)
+            nodes = late[-1].nodes
+            before.append(BeforeGrowth(at_s=order.at_s, nodes=nodes, rows=rows, seconds=seconds, error=error))
+        return self.model_copy(update={**begun, "before": tuple(before)})
 
 
 class NoGain(NamedTuple):
@@ -85,18 +92,29 @@ class NoGain(NamedTuple):
 
 
 def missing_gain(
-    fitted: OperatorModel, reading: OperatorReading, before: BeforeGrowth | None, evidence: BatchEvidence
+    fitted: OperatorModel, reading: OperatorReading, growth: Growth, evidence: BatchEvidence
 ) -> NoGain | None:
-    """Return what shows that the last addition brought nothing; None if it did, or if that is not known yet."""
+    """Return what shows that additions brought nothing; None if they did, or if that is not known yet."""
     present = set(reading.placement)
-    if before is None or set(before.placement) != present:
+    if not growth.before or set(growth.placement) != present or without_rows(reading):
         return None
-    late = [
-        each for each in _late(reading.batches) if _began_s(each) >= before.ordered_at_s and {*each.nodes} == present
-    ]
+    late = [each for each in _late(reading.batches) if _began_s(each) >= growth.ordered_at_s]
+    late = [each for each in late if set(each.nodes) == present]
     if len(late) < _FEWEST:
         return None
-    rows, seconds, error = _means(late)
+    now = _means(late)
+    found = (_missing_since(fitted, reading, each, now, evidence) for each in growth.before)
+    return next((each for each in found if each is not None), None)
+
+
+def _missing_since(
+    fitted: OperatorModel,
+    reading: OperatorReading,
+    before: BeforeGrowth,
+    now: tuple[float, float, float],
+    evidence: BatchEvidence,
+) -> NoGain | None:
+    rows, seconds, error = now
     expected = fitted.speedup(reading.placement, before.nodes) - 1
     added_s = (fitted.round_trips_ms(reading.placement) - fitted.round_trips_ms(before.nodes)) / 1000
     if expected <= 0 or not _MOST_TRIPS * added_s < SURE_GAIN * seconds * expected / (1 + expected):
@@ -107,7 +125,7 @@ def missing_gain(
     if faster >= LEAST_GAIN * expected or surely >= SURE_GAIN * expected:
         return None
     busiest = reading.busiest_share or 0.0
-    is_hot = busiest * len(present) >= _HOT
+    is_hot = busiest * reading.replicas >= _HOT
     fewest = 1 / busiest if is_hot else _fewest(rows / seconds, evidence, reading.at_s)
     # One more than by these figures: partitions seldom spread evenly, nor do replicas add up.
     least = max(fitted.operator.min_replicas, math.ceil(min(fewest + 0.9, len(before.nodes))))
@@ -115,7 +133,7 @@ def missing_gain(
         reason=Reason.HOT_PARTITION if is_hot else Reason.SINK_LIMIT,
         replicas=least,
         before=len(before.nodes),
-        after=len(present),
+        after=reading.replicas,
         faster_pct=100 * faster,
         expected_pct=100 * expected,
         busiest_pct=100 * busiest if is_hot else None,

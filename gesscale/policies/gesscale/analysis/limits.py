@@ -51,9 +51,14 @@ def absent_replicas(present: _Nodes, reading: OperatorReading, order: Order | No
 
 def idle_replicas(present: _Nodes, reading: OperatorReading) -> _Nodes:
     """Return the replicas that got no rows though the last batches had enough; Spark lists them with each batch."""
-    newest, work = reading.batches[-_ENOUGH_BATCHES:], reading.by_node
-    if len(newest) < _ENOUGH_BATCHES or not all(_feeds_all(batch, present) for batch in newest):
-        return ()
+    newest = reading.batches[-_ENOUGH_BATCHES:]
+    enough = len(newest) == _ENOUGH_BATCHES and all(_feeds_all(batch, present) for batch in newest)
+    return without_rows(reading) if enough else ()
+
+
+def without_rows(reading: OperatorReading) -> _Nodes:
+    """Return the replicas that neither read rows nor held a task in the window, sorted."""
+    work = reading.by_node
     busiest = max((each.cpu_share for each in work.values()), default=0.0)
     idle = [node for node, each in work.items() if not each.throughput_rows_per_s]
     return tuple(sorted(node for node in idle if work[node].cpu_share < _IDLE_SHARE * busiest))
