@@ -49,36 +49,24 @@ _ADDRESS = word_set("ip ipv4 ipv6 addr address id uuid")
 #: Words in which labels of the same nodes may differ.
 _SAME = _ADDRESS | word_set("exported name host hostname node")
 #: Words that may stand beside those of an end.
-_OF_END = (
-    _ADDRESS
-    | _ENDS[1][0]
-    | _ENDS[1][1]
-    | word_set("node nodes host hostname name city region site zone az location dc")
-) | word_set(
-    "datacenter vertex pod router switch device machine point endpoint end label exported instance cluster var"
-)
+_OF_END = _SAME | _ENDS[1][0] | _ENDS[1][1] | word_set("nodes city region site zone az location dc datacenter vertex")
+_OF_END |= word_set("pod router switch device machine point endpoint end label instance cluster var")
 
 #: Words of a share of lost probes, or of others with one of the words for a share.
 LOSS = word_set("loss losses lost packetloss dropped drop drops timeouts")
 SUCCESS_SHARE = word_set("success availability received delivery delivered")
 PERCENT, RATIO = word_set("% pct percent percentage"), word_set("ratio fraction share")
 _COUNTED = word_set("packet packets probe probes pkt pkts count ping pings icmp total number of replies avg rate is")
-_SENT, _RECEIVED = (
-    word_set("sent snt transmitted xmt tx total"),
-    word_set("received recv rcv rcvd rx replies samples count"),
-)
+_SENT = word_set("sent snt transmitted xmt tx total")
+_RECEIVED = word_set("received recv rcv rcvd rx replies samples count")
 GOOD = word_set("success successful succeeded ok reachable alive up online available valid")
 BAD = word_set("timeout timedout failed failure failures fail error errors errno down dead unreachable")
 STATUS = word_set("status state outcome result")
 CODES = word_set("rc returncode exit errno code http")
 _OF_STATUS = word_set("is was probe ping icmp test check connection request return link node host measurement last")
-_TIME = word_set(
-    "timestamp timestamps datetime date time ts epoch when at unixtime day measured created updated collected"
-)
-_TIME |= word_set("recorded observed sampled started ended start end begin") | _ELAPSED
-_OF_TIME = word_set(
-    "utc gmt unix iso measurement query probe ping sample test check run event local server log last first"
-)
+_TIME = _ELAPSED | word_set("timestamp timestamps datetime date ts epoch when at unixtime day measured created updated")
+_TIME |= word_set("collected recorded observed sampled started ended start end begin")
+_OF_TIME = word_set("utc gmt unix iso measurement query probe ping sample test check run event local server log last")
 _METRIC = word_set("metric measure statistic stat variable quantile percentile")
 _DIRECTION = word_set("kind direction way")
 
@@ -87,8 +75,8 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _JOINED = {
     ("round", "trip"): "roundtrip",
     ("one", "way"): "oneway",
-    ("timed", "out"): "timedout",
     ("1", "way"): "oneway",
+    ("timed", "out"): "timedout",
 }
 
 

@@ -203,10 +203,5 @@ def _check_options(source: str, map_format: MapFormat, options: ImportOptions) -
     for name, option in _OPTIONS.items():
         formats = [each for each, reader in FORMATS.items() if name in reader.options]
         if getattr(options, name) is not None and map_format not in formats:
-            raise LatencyMapError(
-                "map-option-inapplicable",
-                source=source,
-                option=option,
-                format=map_format.value,
-                formats=sorted(formats),
-            )
+            fields = {"option": option, "format": map_format.value, "formats": sorted(formats)}
+            raise LatencyMapError("map-option-inapplicable", source=source, **fields)

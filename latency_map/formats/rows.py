@@ -39,10 +39,7 @@ _ILL = word_set("down dead unreachable failed failure fail error err timeout tim
 _ILL |= word_set("noreply no-reply no-response unavailable refused rejected aborted bad invalid disconnected")
 _NO_REPLY = re.compile(r"(?:\*[ -]?)+|(?:request-|connection-)?time(?:d-)?-?out|[a-z-]{0,30}unreachable")
 
-_OF_LOST = word_set("timeout timedout lost failed failure unreachable noreply no-reply offline") | {
-    "timed out",
-    "no reply",
-}
+_OF_LOST = word_set("timeout timedout timed-out lost failed failure unreachable noreply no-reply")
 #: Texts that stand for a missing delay, in lower case; all of a failure do, too.
 MISSING = word_set("- -- – — * ? n/a na #n/a nan null none false inf infinity ∞") | _ILL | {""}
 _WITH_UNIT = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,9})?)\s*([A-Za-zµμ]{1,12})?", re.ASCII)
@@ -89,7 +86,7 @@ class RowReader:
         columns = self.columns
         delay, own_unit = parse_delay(cells[columns.delay], self.file, place, self.marks)
         for at in self.unused:
-            if cells[at] and str(cells[at]).strip().lower() in _OF_LOST:  # no delay, by a column of unknown meaning
+            if cells[at] and str(cells[at]).lower().replace(" ", "-") in _OF_LOST:  # whatever it is called
                 raise LatencyMapError("map-status-unknown", **self._where(at, cells, place))
         if self.is_plain:
             self._check_unit(place, own_unit, self.unit)
