@@ -1,17 +1,15 @@
 """Answers of the HTTP API of Prometheus with delays of ping_exporter, blackbox, Cilium, Liqo and others."""
 
-import math
 import re
 from dataclasses import replace
 
 from gesscale.common.errors import Problem
 from latency_map.errors import LatencyMapError
 from latency_map.formats.columns import find_columns, is_delay_label, parse_label, words_of
+from latency_map.formats.json_table import Object, ObjectList, read_list
 from latency_map.formats.json_text import Json, at, listed, members
-from latency_map.formats.rows import parse_delay, parse_time
-from latency_map.formats.samples import DelaySample, Readings
-from latency_map.formats.source import ImportOptions, MapSource
-from latency_map.kinds import DelayKind
+from latency_map.formats.samples import Readings
+from latency_map.formats.source import DEFAULT_OPTIONS, ImportOptions, MapSource
 
 #: Labels of the two nodes in metrics where several could be; the first is the server of the metric if it is None.
 _KNOWN: dict[str, tuple[str | None, str]] = {
@@ -56,34 +54,28 @@ def read_prometheus(source: MapSource, content: Json, options: ImportOptions) ->
     metric = _metric(source.name, sorted(every), options.delay_column)
     found = _without_variants(source.name, every[metric])
     start, end = _ends(source.name, metric, sorted({label for labels, _ in found for label in labels}), options)
-    losses = _losses(source.name, every)
-    samples = []
-    for number, (labels, pairs) in enumerate(found, 1):
-        a, b = (_PORT.sub("", labels.get(label or "", "")) for label in (start, end))
-        a = a or options.probed_from or ""
-        if not a:
-            raise LatencyMapError("map-source-missing", source=source.name, targets=[b])
-        loss_ratio = losses.get(frozenset(labels.items()))
-        for at_s, value in pairs:
-            delay, _ = parse_delay(value, source.name, f"series {number}")
-            samples.append(DelaySample(a, b, delay, f"series {number}", None, None, loss_ratio, parse_time(at_s)))
+    losses = {
+        frozenset(labels.items()): {"loss_pct" if "percent" in words_of(name) else "loss_ratio": pairs[-1][1]}
+        for name, series in every.items()
+        for labels, pairs in series
+        if pairs and "loss" in words_of(name)
+    }
     unit, kind = parse_label(metric)
-    if metric in _KNOWN or "ping" in words_of(metric):
-        kind = DelayKind.RTT
-    warnings = [Problem("map-probe-durations", {"metric": metric})] if metric == "probe_duration_seconds" else []
-    return Readings(samples=samples, unit=unit, kind=kind, stated_at=f"the metric {metric}", warnings=warnings)
-
-
-def _losses(source: str, every: dict[str, list[_Series]]) -> dict[frozenset[tuple[str, str]], float]:
-    """Return the last loss of each pair, by the labels of its series."""
-    losses = {}
-    for metric, series in every.items():
-        if "loss" in words_of(metric):
-            for labels, pairs in series:
-                loss = parse_delay(pairs[-1][1], source, metric)[0] if pairs else math.nan
-                if not math.isnan(loss):
-                    losses[frozenset(labels.items())] = loss / (100 if "percent" in words_of(metric) else 1)
-    return losses
+    known = kind or metric in _KNOWN or "ping" in words_of(metric)
+    delay = "_".join(("rtt" if known else "latency", *filter(None, (unit,))))
+    rows: list[Object] = []
+    for labels, pairs in found:
+        a, b = (_PORT.sub("", labels.get(label or "", "")) for label in (start, end))
+        if not (a := a or options.probed_from or ""):
+            raise LatencyMapError("map-source-missing", source=source.name, targets=[b])
+        loss = losses.get(frozenset(labels.items()), {})
+        rows += [{"source": a, "target": b, delay: value, "timestamp": when, **loss} for when, value in pairs]
+    if not rows:
+        raise LatencyMapError("map-empty", source=source.name, expected="values of a series")
+    readings = read_list(source.name, ObjectList((), (), rows), DEFAULT_OPTIONS)
+    if metric == "probe_duration_seconds":
+        readings.warnings.append(Problem("map-probe-durations", {"metric": metric}))
+    return readings
 
 
 def _metric(source: str, names: list[str], chosen: str | None) -> str:
