@@ -68,7 +68,8 @@ def _only_table(source: str, content: Json, options: ImportOptions) -> ObjectLis
 def _tables(content: Json, path: tuple[str, ...], holders: tuple[Object, ...]) -> Iterator[ObjectList]:
     """Return all lists of objects or of lists that are not empty, and all objects of delays by node."""
     if isinstance(content, list):
-        rows = _matrix(content, holders[-1] if holders else {}) or _rows(content)
+        holder = holders[-1] if holders else {}
+        rows = _matrix(content, holder) or _with_source(_rows(content), holder)
         if rows and not set(words_of(path[-1] if path else "")) & NODES:
             yield ObjectList(path, holders, rows)
     elif isinstance(content, dict) and len(path) < _DEPTH:
@@ -80,10 +81,22 @@ def _tables(content: Json, path: tuple[str, ...], holders: tuple[Object, ...]) -
             yield from _tables(value, (*path, key), (*holders, content))
 
 
-def _rows(content: list[Json]) -> list[Object]:
-    """Return the members of a list as flat objects; none if they are no objects or lists."""
-    if all(isinstance(each, dict) for each in content):
-        return [flat(each) for each in content if isinstance(each, dict)]
+def _with_source(rows: list[Object], holder: Object) -> list[Object]:
+    """Return rows with the facts of the object that holds them, if only that one names one of the two nodes."""
+    facts = {key: value for key, value in holder.items() if isinstance(value, str | int | float)}
+    labels = list(dict.fromkeys(key for row in rows for key in row))
+    if has_columns(labels) or not has_columns([*facts, *labels]):
+        return rows
+    return [{**facts, **row} for row in rows]
+
+
+def _rows(content: list[Json], depth: int = 0) -> list[Object]:
+    """Return the members of a list, or of the lists in its members, as flat objects; none if they are no objects."""
+    objects = [each for each in content if isinstance(each, dict)]
+    if len(objects) == len(content):
+        inside = [(each, at) for each in objects for at in each.values() if isinstance(at, list) and depth < _DEPTH]
+        found = [row for each, at in inside for row in _with_source(_rows(at, depth + 1), each)]
+        return found if found and has_columns(list(found[0])) else [flat(each) for each in objects]
     lists = [each for each in content if isinstance(each, list)]
     if len(lists) < len(content) or not all(len(each) == len(lists[0]) >= 3 for each in lists):
         return []

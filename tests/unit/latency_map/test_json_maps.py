@@ -67,6 +67,8 @@ FORMS = {
     "unit beside the nodes": {"unit": "ms", "a": {"b": 5}, "b": {"b": 0}},
     "value and unit": [{"source": "a", "target": "b", "latency": {"value": 5000, "unit": "us"}}],
     "Cytoscape": {"elements": {"nodes": [{"data": {"id": "a"}}, {"data": {"id": "b"}}], "edges": [{"data": LINK}]}},
+    "source above": {"source": "a", "timestamp": 1.7e9, "results": [{"target": "b", "rtt_ms": 5}]},
+    "sources above": [{"from": "a", "pings": [{"to": "b", "rtt_ms": 5}, {"to": "c", "rtt_ms": 6}]}, {"from": "b"}],
     "several figures of a pair": [{"source": "a", "target": "b", "rtt_ms": [4, 5, 101, None]}],
     "nanoseconds": [{"source": "a", "target": "b", "latency": "5000000 ns"}],
     "nodes with names": {"nodes": NAMED, "links": [{**LINK, "source": 0, "target": 1}]},
