@@ -25,7 +25,7 @@ from gesscale.model.observation import Batch
 from gesscale.policies.gesscale.analysis.capacity import max_trips_ms
 from latency_map import DelayKind, DelayUnit, LatencyMap
 from latency_map.generate import Clusters, Span, generate_clustered, node_names
-from perfmodel import BatchEvidence, BatchSample, CapacityModel, Points, Reading, fit_model
+from perfmodel import BatchEvidence, BatchSample, CapacityModel, Points, Reading, fit_model, learned
 from testbed.simulator.fog import Fog
 from testbed.simulator.scene import SimulatedNode
 from testbed.simulator.spark.batch import ExecutorSet, factors, mean_batch_s, run_batch
@@ -76,7 +76,7 @@ def walk(physics: SparkPhysics, seed: int, placements: int, found: Found) -> Non
             ).seconds  # fmt: skip
             at_s += max(seconds, TRIGGER_S)
             samples.append(BatchSample(size, seconds, count, count, driver_ms, pair_ms, at_s))
-        evidence = evidence.updated(samples)
+        evidence = learned(evidence, samples)
         if saturated:
             rate = sum(each.rows for each in samples) / sum(each.seconds for each in samples)
             readings.append(Reading(replicas=count, nd_max_ms=max(driver_ms, pair_ms), rows_per_s=rate, at_s=at_s))
@@ -95,7 +95,7 @@ def play(folder: Path, found: Found) -> None:
             note(fit_model([], evidence), point, rows / seconds, found)
         held.add(nodes)
         conditions = len(nodes), len(nodes), driver_ms, pair_ms
-        evidence = evidence.updated(BatchSample(b.rows, b.seconds, *conditions, b.ended_at_s) for b in batches)
+        evidence = learned(evidence, (BatchSample(b.rows, b.seconds, *conditions, b.ended_at_s) for b in batches))
 
 
 def means(batches: list[Batch]) -> tuple[float, float]:

@@ -11,6 +11,7 @@ from perfmodel.eq1 import EQ1, PROPORTIONAL, FittedEq1, fit_eq1
 from perfmodel.model import CapacityModel, fit_model, summary_of
 from perfmodel.points import Estimate, Estimates, Points
 from perfmodel.readings import ModelError, Reading
+from perfmodel.row_cost import learned
 from perfmodel.summary import HeldOut, LawSummary, ModelSummary, ParameterEstimate
 
 __all__ = [
@@ -34,5 +35,6 @@ __all__ = [
     "fit_batch_time",
     "fit_eq1",
     "fit_model",
+    "learned",
     "summary_of",
 ]

@@ -1,15 +1,18 @@
 """Evidence of the law of batch times: sums over the warm batches of each placement.
 
 Within one placement only the rows of a batch vary. So five sums for each placement give the normal equations of any
-fit, with or without it.
+fit, with or without it. The newest batches are kept apart: they show whether the cost of a row has changed, see
+`perfmodel.row_cost`.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby
 from typing import NamedTuple
 
-from perfmodel.readings import CHANGED_SHARE, same_conditions
+from perfmodel.readings import same_conditions
 
 #: Beyond any figure of a batch; the sums of their squares are finite.
 SMALLEST, LARGEST = 1e-6, 1e12
@@ -17,9 +20,9 @@ SMALLEST, LARGEST = 1e-6, 1e12
 FADE = 0.997
 #: Number of placements that are kept, the newest.
 MAX_PLACEMENTS = 16
-#: Share of the evidence that remains if the newest batches contradict it, and the batches that this takes, before
-#: the step and in it.
-AFTER_CHANGE, TOLD_BEFORE, TOLD_NOW = 0.5, 10.0, 3
+#: Standard deviation of the duration of a batch, as a share, by which batches are weighted; and the prior of its
+#: square. A larger one that is observed makes all batches less certain.
+USUAL_NOISE, NOISE_PRIOR = 0.03, 0.05**2
 
 
 class BatchSample(NamedTuple):
@@ -43,6 +46,17 @@ class BatchSample(NamedTuple):
         in_range = all(abs(each) <= LARGEST for each in self)
         return in_range and min(self[:4]) >= SMALLEST and min(self.driver_ms, self.pair_ms) >= 0
 
+    def is_alike(self, other: "BatchSample") -> bool:
+        """Return whether another batch had the same conditions."""
+        return _alike(self[2:], other[2:])
+
+
+def _alike(one: Sequence[float], other: Sequence[float]) -> bool:
+    (weight, even, driver_ms, pair_ms), (weight_2, even_2, driver_2_ms, pair_2_ms) = one[:4], other[:4]
+    return same_conditions(math.log(weight / weight_2), driver_ms, driver_2_ms) and same_conditions(
+        math.log(even / even_2), pair_ms, pair_2_ms
+    )
+
 
 class PlacementSums(NamedTuple):
     """Sums over the batches of one placement, each faded by its age in batches."""
@@ -64,81 +78,76 @@ class PlacementSums(NamedTuple):
 
     def matches(self, sample: BatchSample) -> bool:
         """Return whether a batch had the same conditions."""
-        return same_conditions(
-            math.log(sample.weight / self.weight), sample.driver_ms, self.driver_ms
-        ) and same_conditions(math.log(sample.even_weight / self.even_weight), sample.pair_ms, self.pair_ms)
+        return _alike(self, sample[2:])
 
-    def plus(self, sample: BatchSample) -> "PlacementSums":
-        """Return the sums with one more batch."""
-        rows, seconds, certainty = sample.rows, sample.seconds, 1 / (0.03 * sample.seconds + 0.02) ** 2
-        added = (
-            1.0,
-            certainty,
-            certainty * rows,
-            certainty * rows * rows,
-            certainty * seconds,
-            certainty * rows * seconds,
-        )
-        batches, *sums = (FADE * old + new for old, new in zip((self.batches, *self[6:]), added, strict=True))
-        return PlacementSums(*sample[2:6], batches, max(self.at_s, sample.at_s), *sums)
-
-    def times(self, share: float) -> "PlacementSums":
-        """Return the same evidence with less weight."""
-        return PlacementSums(*self[:4], share * self.batches, self.at_s, *(share * each for each in self[6:]))
-
-    def contradicts(self, samples: Sequence[BatchSample]) -> bool:
-        """Return whether batches are far, in their mean, from the line through the earlier ones of this placement."""
-        if self.batches < TOLD_BEFORE or len(samples) < TOLD_NOW:
-            return False
-        spread = self.squared_rows * self.one - self.rows**2
-        slope = 0.0
-        if spread > 1e-6 * self.squared_rows * self.one:
-            slope = max(0.0, (self.one * self.both - self.rows * self.seconds) / spread)
-        fixed = (self.seconds - slope * self.rows) / self.one
-        ratios = [each.seconds / max(fixed + slope * each.rows, 0.1 * each.seconds) - 1 for each in samples]
-        return abs(sum(ratios) / len(ratios)) > CHANGED_SHARE
+    def plus(self, samples: Sequence[BatchSample], usual: "MeanBatch") -> "PlacementSums":
+        """Return the sums with more batches; batches as long as usual are as certain, whatever they took themselves."""
+        sums = self
+        for sample in samples:
+            rows, seconds = sample.rows, sample.seconds
+            certainty = 1 / (USUAL_NOISE * usual.seconds * (1 + rows / usual.rows) / 2 + 0.02) ** 2
+            added = (
+                1.0,
+                certainty,
+                certainty * rows,
+                certainty * rows * rows,
+                certainty * seconds,
+                certainty * rows * seconds,
+            )
+            batches, *five = (FADE * old + new for old, new in zip((sums.batches, *sums[6:]), added, strict=True))
+            sums = PlacementSums(*sample[2:6], batches, max(sums.at_s, sample.at_s), *five)
+        return sums
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+class MeanBatch(NamedTuple):
+    """Mean of the newest batches (rows, seconds)."""
+
+    rows: float
+    seconds: float
+
+    @classmethod
+    def of(cls, samples: Sequence[BatchSample]) -> "MeanBatch":
+        """Return the mean of batches."""
+        return cls(*(sum(each[index] for each in samples) / len(samples) for index in (0, 1)))
+
+
+@dataclass(frozen=True, kw_only=True)
 class BatchEvidence:
-    """Evidence of all batches so far."""
+    """Evidence of all batches so far, as at the present cost of a row."""
 
-    #: The newest last.
+    #: Earlier batches, the newest placement last.
     placements: tuple[PlacementSums, ...] = ()
+    #: The newest batches under the present conditions, since the last change of the cost; they are not in the sums.
+    recent: tuple[BatchSample, ...] = ()
+    #: Variance of the duration of a batch around the law, as a share squared.
+    noise: float = NOISE_PRIOR
     #: Rows of the largest batch, and the time per row on a replica of weight 1, seconds; 0 before any (max_rows,
     #: row_s).
     max_rows: float = 0.0
     row_s: float = 0.0
 
-    def updated(self, samples: Iterable[BatchSample]) -> "BatchEvidence":
-        """Add the batches of a step, oldest first; those with invalid figures are ignored."""
-        usable = [sample for sample in samples if sample.usable]
-        if not usable:
-            return self
-        placements = list(self.placements)
-        known = next((each for each in placements if each.matches(usable[-1])), None)
-        latest = [sample for sample in usable if known is not None and known.matches(sample)]
-        if known is not None and known.contradicts(latest):
-            # Other placements cannot show that they have changed too.
-            placements = [each.times(AFTER_CHANGE if each is known else AFTER_CHANGE**2) for each in placements]
-        max_rows, row_s = self.max_rows, self.row_s
-        for sample in usable:
-            index = next((at for at, each in enumerate(placements) if each.matches(sample)), None)
-            before = PlacementSums(*sample[2:6]) if index is None else placements.pop(index)
-            placements.append(before.plus(sample))
-            max_rows *= FADE
-            if sample.rows > max_rows:
-                max_rows, row_s = sample.rows, sample.seconds * sample.even_weight / sample.rows
-        unchanged = set(self.placements)
-        kept = tuple(each if each in unchanged else _rounded(each) for each in placements[-MAX_PLACEMENTS:])
-        return BatchEvidence(placements=kept, max_rows=max_rows, row_s=row_s)
+    @cached_property
+    def sums(self) -> tuple[PlacementSums, ...]:
+        """The sums with the newest batches."""
+        return with_batches(self.placements, self.recent)
 
     def up_to(self, weight: float) -> "BatchEvidence":
         """Return the evidence of placements of at most this weight; all if there is none."""
         kept = tuple(each for each in self.placements if each.weight <= 1.01 * weight)
-        return replace(self, placements=kept or self.placements)
+        recent = tuple(each for each in self.recent if each.weight <= 1.01 * weight)
+        return replace(self, placements=kept, recent=recent) if kept or recent else self
 
 
-def _rounded(sums: PlacementSums) -> PlacementSums:
-    rounded = PlacementSums(*(float(f"{value:.12g}") for value in sums))
-    return rounded._replace(at_s=sums.at_s)
+def with_batches(placements: tuple[PlacementSums, ...], samples: Sequence[BatchSample]) -> tuple[PlacementSums, ...]:
+    """Add batches to the sums of their placements, the newest placement last."""
+    for _, group in groupby(samples, lambda sample: sample[2:6]):
+        batches = tuple(group)
+        known = known_sums(placements, batches[-1])
+        added = (known or PlacementSums(*batches[-1][2:6])).plus(batches, MeanBatch.of(batches))
+        placements = (*(each for each in placements if each is not known), added)[-MAX_PLACEMENTS:]
+    return placements
+
+
+def known_sums(placements: Sequence[PlacementSums], sample: BatchSample) -> PlacementSums | None:
+    """Return the sums of the placement of a batch; None without any."""
+    return next((each for each in placements if each.matches(sample)), None)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gesscale.common.errors import Problem
-from perfmodel.batch_evidence import SMALLEST, BatchEvidence
+from perfmodel.batch_evidence import SMALLEST, USUAL_NOISE, BatchEvidence
 from perfmodel.points import Estimates, Points, Vector, quantile
 from perfmodel.readings import HALF_LIFE_S
 from perfmodel.summary import HeldOut, LawSummary, ParameterEstimate
@@ -86,15 +86,21 @@ class FittedBatchTime:
         capped = ~np.isnan(points.cap_rows)
         rows = np.where(capped, points.cap_rows, mid * self._limit_s(points, overhead_s))
         seconds = overhead_s + rows * each_s
-        terms = _terms(points, rows) * self.unit
-        error, freedom = self.uncertainty
-        variance = np.einsum("...i,ij,...j", terms, self.covariance, terms) / seconds**2 + error**2
-        share = quantile(freedom) * np.sqrt(np.maximum(variance, 0.0))
+        share = self.half_width(points, rows)
         # With a cap a longer batch is a lower rate, unless it still ends within the trigger interval.
         slow, fast = (np.maximum(seconds * each, points.trigger_s) for each in (1 + share, 1 / (1 + share)))
         low = np.where(capped, rows / slow, mid / (1 + share))
         high = np.where(capped, rows / fast, mid * (1 + share))
         return Estimates(np.minimum(low, mid), mid, np.maximum(high, mid))
+
+    def half_width(self, points: Points, rows: Vector) -> Vector:
+        """Return half of the 90 % interval of the time of a batch, as a share."""
+        overhead_s, each_s = self.times(points)
+        terms = _terms(points, rows) * self.unit
+        error, freedom = self.uncertainty
+        fit = np.einsum("...i,ij,...j", terms, self.covariance, terms) / (overhead_s + rows * each_s) ** 2
+        cost = self.evidence.noise / max(1, len(self.evidence.recent))
+        return quantile(freedom) * np.sqrt(np.maximum(fit, 0.0) + error**2 + cost)
 
     @cached_property
     def covariance(self) -> NDArray[np.float64]:
@@ -120,12 +126,12 @@ class FittedBatchTime:
     @cached_property
     def _left_out(self) -> tuple[Vector, Vector, Vector]:
         """Return the errors at held-out placements, the variance of the fit there, and the influence of the others."""
-        compared = [at for at, each in enumerate(self.evidence.placements) if each.batches >= MIN_BATCHES]
-        if len(self.evidence.placements) < 2 or not compared:
+        compared = [at for at, each in enumerate(self.evidence.sums) if each.batches >= MIN_BATCHES]
+        if len(self.evidence.sums) < 2 or not compared:
             return np.zeros(0), np.zeros(0), np.zeros(0)
-        sums = np.array(self.evidence.placements)[compared]
+        sums = np.array(self.evidence.sums)[compared]
         rows, seconds = sums[:, 8] / sums[:, 7], sums[:, 10] / sums[:, 7]  # means weighted by rows
-        terms = _terms(_points_of(sums), rows) * self.unit
+        terms = _terms(points_of(sums), rows) * self.unit
         precisions = self.precision - self.grams[compared]
         total = _PRIOR / _PRIOR_SPREAD + self.moments.sum(axis=0)
         right = np.concatenate([(total - self.moments[compared])[:, :, None], terms[:, :, None]], axis=2)
@@ -163,7 +169,7 @@ class FittedBatchTime:
             ParameterEstimate(name=name, unit=unit, value=value, low=least, high=most, identified=known)
             for (name, unit), value, least, most, known in columns
         ]
-        batches = round(sum(each.batches for each in self.evidence.placements))
+        batches = round(sum(each.batches for each in self.evidence.sums))
         return LawSummary.of(self.law, parameters, self.held_out, batches)
 
     @property
@@ -173,7 +179,7 @@ class FittedBatchTime:
         if len(errors) < 3 or max(map(abs, errors)) <= ODD_SHARE:
             return ()
         worst = max(range(len(errors)), key=lambda at: abs(errors[at]))
-        compared = [each for each in self.evidence.placements if each.batches >= MIN_BATCHES]
+        compared = [each for each in self.evidence.sums if each.batches >= MIN_BATCHES]
         fields = {"weight": compared[worst].weight, "driver_ms": compared[worst].driver_ms, "pct": 100 * errors[worst]}
         return (Problem("model-placement-odd", fields),)
 
@@ -208,23 +214,24 @@ def fit_batch_time(evidence: BatchEvidence) -> FittedBatchTime | None:
     row; 9,000 rows take 4.725 s, 1,905 rows/s.
 
     >>> sizes = [(2400, 1.48), (6000, 3.25)] * 50
-    >>> from perfmodel import BatchSample
+    >>> from perfmodel import BatchSample, learned
     >>> batches = [BatchSample(rows, seconds, 1.0, 1.0, 0.0, 0.0) for rows, seconds in sizes]
-    >>> fitted = fit_batch_time(BatchEvidence().updated(batches))
+    >>> fitted = fit_batch_time(learned(BatchEvidence(), batches))
     >>> fitted.middle(Points.of(1, 0, cap_rows=9000)).round(-1).tolist()
     [1900.0]
     """
-    if not evidence.row_s:
+    if not evidence.sums:
         return None
-    sums = np.array(evidence.placements)
+    sums = np.array(evidence.sums)
     newest_s = sums[:, 5].max()
     # The newest placement counts in full.
     share = np.minimum(1.0, EARLIER_BATCHES / sums[:, 4]) * 0.5 ** ((newest_s - sums[:, 5]) / HALF_LIFE_S)
     share[-1] = 1.0
+    share *= min(1.0, USUAL_NOISE**2 / evidence.noise)
     one, rows, squared_rows, seconds, both = share * sums[:, 6:].T
     unit = _PRIOR_SPREAD * [1.0, evidence.row_s, evidence.row_s, evidence.row_s, 1.0, 1.0]
-    fixed = _terms(_points_of(sums), np.zeros(len(sums))) * unit
-    per_row = _terms(_points_of(sums), np.ones(len(sums))) * unit - fixed
+    fixed = _terms(points_of(sums), np.zeros(len(sums))) * unit
+    per_row = _terms(points_of(sums), np.ones(len(sums))) * unit - fixed
     cross = fixed[:, :, None] * per_row[:, None, :]
     grams = (
         one[:, None, None] * fixed[:, :, None] * fixed[:, None, :]
@@ -241,7 +248,8 @@ def fit_batch_time(evidence: BatchEvidence) -> FittedBatchTime | None:
     )
 
 
-def _points_of(sums: Vector) -> Points:
+def points_of(sums: Vector) -> Points:
+    """Return the conditions of the sums of placements."""
     weight, even_weight, driver_ms, pair_ms = sums[:, :4].T
     return Points(weight=weight, even_weight=even_weight, driver_ms=driver_ms, pair_ms=pair_ms, cap_rows=weight)
 

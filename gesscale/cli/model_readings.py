@@ -24,6 +24,7 @@ from perfmodel import (
     Points,
     Reading,
     fit_model,
+    learned,
 )
 
 _REQUIRED = ("replicas", "nd_max_ms", "mst_rows_per_s")
@@ -144,7 +145,7 @@ def fitted(readings: Sequence[Reading], law: str) -> CapacityModel:
                 at.pair_ms.item(),
                 index * _BATCH_APART_S,
             )
-            evidence = evidence.updated([batch] * _BATCHES_EACH)
+            evidence = learned(evidence, [batch] * _BATCHES_EACH)
     model = fit_model(readings, evidence, law=law)
     assert model is not None  # noqa: S101 - there are readings
     return model

@@ -17,7 +17,7 @@ from gesscale.policies.gesscale.memo import GesscaleMemo
 from gesscale.policies.memos import serialize_memo
 from gesscale.ports import ClusterState, Latencies, Node
 from latency_map import LatencyMap
-from perfmodel import BatchEvidence, BatchSample
+from perfmodel import BatchEvidence, BatchSample, learned
 
 
 @st.composite
@@ -30,7 +30,7 @@ def evidence(draw: st.DrawFn) -> BatchEvidence:
         for count, rtt_ms in placements
         for rows in (300.0, 1000.0, 3000.0)
     ]
-    return BatchEvidence().updated(samples)
+    return learned(BatchEvidence(), samples)
 
 
 @settings(max_examples=examples(400))

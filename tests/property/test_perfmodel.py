@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perfmodel import BatchEvidence, BatchSample, Points, Reading, fit_batch_time, fit_eq1, fit_model
+from perfmodel import BatchEvidence, BatchSample, Points, Reading, fit_batch_time, fit_eq1, fit_model, learned
 
 SWEEP = [(1, 0.0), (2, 0.0), (4, 0.0), (1, 150.0), (3, 80.0), (4, 150.0)]
 EXACT = (1.0,) * len(SWEEP)
@@ -53,7 +53,7 @@ def models(draw):
     count = draw(st.integers(1, len(SWEEP)))
     readings = saturation_readings(*draw(eq1_truth), draw(noise))[:count]
     truth = draw(st.tuples(st.floats(0.05, 5.0), st.floats(0.01, 5.0), st.floats(0.0, 50.0)))
-    evidence = BatchEvidence().updated(warm_batches(*truth, draw(noise))[: 3 * count])
+    evidence = learned(BatchEvidence(), warm_batches(*truth, draw(noise))[: 3 * count])
     has_eq1, has_batches = draw(st.sampled_from([(True, True), (True, False), (False, True)]))
     law = draw(st.sampled_from(["auto", "eq1", "batch-time"]))
     return fit_model(readings if has_eq1 else [], evidence if has_batches else BatchEvidence(), law=law)
@@ -112,9 +112,9 @@ def test_the_order_of_readings_does_not_matter(truth, factors, order):
 def test_whatever_batches_there_are_a_law_predicts_or_there_is_none(steps, weight, nd_ms, cap_rows):
     evidence = BatchEvidence()
     for batches in steps:
-        evidence = evidence.updated(batches)
+        evidence = learned(evidence, batches)
     fitted = fit_batch_time(evidence)
-    assert (fitted is None) == (not evidence.placements)
+    assert (fitted is None) == (not evidence.sums)
     if fitted is not None:
         fitted.predict(Points.of(weight, nd_ms, cap_rows=cap_rows)).at(0)
         assert all(math.isfinite(each.value) for each in fitted.summary().parameters)

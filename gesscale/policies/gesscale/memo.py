@@ -12,7 +12,7 @@ from gesscale.policies.gesscale.analysis.limits import limiting_order
 from gesscale.policies.gesscale.analysis.speeds import NodeSpeeds
 from gesscale.policies.memos import Memo
 from latency_map import LatencyMap
-from perfmodel import BatchEvidence
+from perfmodel import BatchEvidence, learned
 
 
 class GesscaleMemo(Memo):
@@ -50,7 +50,7 @@ class GesscaleMemo(Memo):
         settled = {node: each for node, each in reading.by_node.items() if _in_every_batch(node, batches, since_s)}
         speeds = self.speeds.updated(settled, weights, self.period_s / bucket_s)
         warm = warm_samples(batches, self.learned_until_s, operator.driver_node, speeds.weights(weights), delays)
-        evidence = self.batches.updated(warm)
+        evidence = learned(self.batches, warm)
         if (limit := limiting_order(orders, observation.at_s)) is not None:
             # Larger placements showed the limit, not what a replica does.
             evidence = evidence.up_to(sum(speeds.weights(weights).get(node, 1.0) for node in limit.placement))

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from perfmodel import BatchEvidence, BatchSample, Points, fit_batch_time
+from perfmodel import BatchEvidence, BatchSample, Points, fit_batch_time, learned
 
 SIZES = np.linspace(200, 9000, 30)
 
@@ -27,7 +27,7 @@ def batches(n, rtt_ms=0.0, *, sizes=SIZES, weight=None, even=None, factor=1.0, f
 def evidence(*placements):
     found = BatchEvidence()
     for each in placements:
-        found = found.updated(each)
+        found = learned(found, each)
     return found
 
 
@@ -118,9 +118,9 @@ def test_no_parameter_is_negative():
 )
 def test_an_invalid_batch_is_ignored(change):
     bad = [each._replace(**change) for each in batches(2, 30)]
-    assert VARIED.updated(bad) == VARIED
+    assert learned(VARIED, bad) == VARIED
     mixed = [each for pair in zip(bad, batches(2, 30), strict=True) for each in pair]
-    assert BatchEvidence().updated(mixed) == BatchEvidence().updated(batches(2, 30))
+    assert learned(BatchEvidence(), mixed) == learned(BatchEvidence(), batches(2, 30))
 
 
 def test_equal_rows_leave_fixed_time_and_rows_apart_only_by_the_prior():
@@ -155,9 +155,9 @@ def test_a_node_whose_weight_is_wrong_is_a_warning():
 
 def test_batches_that_contradict_their_placement_age_all_evidence():
     calm = evidence(batches(1), batches(2, 20), batches(3, 60))
-    slower = calm.updated(batches(3, 60, factor=2.0, from_s=1000.0, sizes=SIZES[:20]))
+    slower = learned(calm, batches(3, 60, factor=2.0, from_s=1000.0, sizes=SIZES[:20]))
     assert slower.placements[0].one == pytest.approx(calm.placements[0].one / 4)
-    same = calm.updated(batches(3, 60, factor=1.05, from_s=1000.0))
+    same = learned(calm, batches(3, 60, factor=1.05, from_s=1000.0))
     assert same.placements[0] == calm.placements[0]
 
 

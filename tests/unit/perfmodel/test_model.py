@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from perfmodel import BatchEvidence, BatchSample, Points, Reading, fit_model
+from perfmodel import BatchEvidence, BatchSample, Points, Reading, fit_model, learned
 
 CAP = 12_000.0
 
@@ -21,7 +21,7 @@ def model_of(rate, *, law="auto", places=PLACES):
     evidence = BatchEvidence()
     for at, (n, nd) in enumerate(places):
         batch = BatchSample(CAP, CAP / rate(n, nd), n, n, nd, nd if n > 1 else 0.0, 100.0 * at)
-        evidence = evidence.updated([batch] * 10)
+        evidence = learned(evidence, [batch] * 10)
     return fit_model(readings, evidence, law=law)
 
 
@@ -58,7 +58,7 @@ def test_a_learned_speed_makes_no_new_placement_for_equation_1():
     evidence = BatchEvidence()
     for at, (n, nd) in enumerate(PLACES):
         seconds = 4.0 if (n, nd) == (2, 100.0) else 24 / n
-        evidence = evidence.updated([BatchSample(CAP, seconds, n, n, nd, nd if n > 1 else 0.0, 100.0 * at)] * 10)
+        evidence = learned(evidence, [BatchSample(CAP, seconds, n, n, nd, nd if n > 1 else 0.0, 100.0 * at)] * 10)
     model = fit_model(readings, evidence)
     assert model.summary.named("eq1").held_out_error_pct < 1
     assert model.summary.named("batch-time").held_out_error_pct > 15
@@ -75,7 +75,7 @@ def test_a_law_can_be_chosen(law):
 
 def test_without_saturation_only_batch_times_are_known():
     batches = [BatchSample(rows, 1 + rows / 1000, 1.0, 1.0, 0.0, 0.0, rows) for rows in (100.0, 300.0, 500.0)]
-    model = fit_model([], BatchEvidence().updated(batches), law="eq1")
+    model = fit_model([], learned(BatchEvidence(), batches), law="eq1")
     assert model.used.law == "batch-time"
     assert model.summary.named("eq1").parameters == ()
     assert fit_model([], BatchEvidence()) is None

@@ -16,7 +16,7 @@ from gesscale.policies.gesscale.memo import GesscaleMemo
 from gesscale.policies.memos import serialize_memo
 from gesscale.ports import ClusterState, Latencies, Node
 from latency_map import LatencyMap
-from perfmodel import BatchEvidence, BatchSample
+from perfmodel import BatchEvidence, BatchSample, learned
 
 NODES = ("n0", "n1", "n2")
 
@@ -28,7 +28,7 @@ def decide(load: float, present: tuple[str, ...], *, trips: float = 100.0) -> tu
         for count, rtt_ms in ((1, 0.0), (2, 150.0))
         for rows in 10 * (300.0, 600.0, 1000.0)
     ]
-    memo = GesscaleMemo(policy="gesscale", at_s=999.0, period_s=20.0, batches=BatchEvidence().updated(samples))
+    memo = GesscaleMemo(policy="gesscale", at_s=999.0, period_s=20.0, batches=learned(BatchEvidence(), samples))
     delays = LatencyMap(names=NODES, rtt_ms=150 * (1 - np.eye(3)))
     knowledge = known(memos={"op": serialize_memo(memo)})
     knowledge = replace(knowledge, latencies=Latencies(map=delays, map_status=MapStatus(age_s=None, stale="")))
