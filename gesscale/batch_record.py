@@ -89,6 +89,12 @@ class BatchFigures:
     cap_rows: int | None = _optional(
         "Cap on the rows of that batch; NaN if there is none.", _ATTACH, "batch_cap_rows", zero_is_valid=False
     )
+    cap_rows_per_replica: int | None = _optional(
+        "That cap for each replica; NaN if it does not grow with them.",
+        _ATTACH,
+        "batch_cap_rows_per_replica",
+        zero_is_valid=False,
+    )
     offered_rows_total: float | None = _optional(
         "Rows that the sources had offered since the query started, when the last batch began.",
         "latest offsets of the sources",

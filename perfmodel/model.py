@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from perfmodel.batch_evidence import BatchEvidence
 from perfmodel.batch_time import BATCH_TIME, FittedBatchTime, fit_batch_time
 from perfmodel.eq1 import EQ1, FittedEq1, fit_eq1
@@ -27,11 +29,11 @@ class CapacityModel:
 
     def middle(self, points: Points) -> Vector:
         """Predict the MST of placements, rows/s."""
-        return self.used.middle(points)
+        return np.minimum(self.used.middle(points), points.cap_rows_per_s)
 
     def predict(self, points: Points) -> Estimates:
         """Predict the MST of placements with a 90 % interval, rows/s."""
-        return self.used.predict(points)
+        return Estimates(*(np.minimum(each, points.cap_rows_per_s) for each in self.used.predict(points)))
 
     @cached_property
     def summary(self) -> ModelSummary:

@@ -53,6 +53,12 @@ class Points:
         )
 
     @property
+    def cap_rows_per_s(self) -> Vector:
+        """The most that batches of the cap can take: one each trigger interval; infinite without a cap."""
+        none = np.isnan(self.cap_rows) if self.trigger_s > 0 else np.ones_like(self.cap_rows, dtype=bool)
+        return np.where(none, np.inf, self.cap_rows / max(self.trigger_s, 1e-9))
+
+    @property
     def nd_max_ms(self) -> Vector:
         """NDmax, the driver's node included."""
         return np.maximum(self.driver_ms, self.pair_ms)

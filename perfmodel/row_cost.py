@@ -30,8 +30,12 @@ RECENT, FEWEST = 15, 3
 CHANGED_ERRORS, CHANCE_ERRORS = 4.0, 1.5
 #: Weight of a batch in the noise, and the largest deviation that counts.
 NOISE_GAIN, MAX_DEVIATION = 0.02, 3.0
+#: Share of the law's variance that a difference of the rows by a factor of e has.
+APART_SHARE = 0.5
 #: A change of the time of a batch may be one of its fixed time by this share of one of the time of its rows.
 FIXED_SHARE = 0.25
+#: The change after which earlier batches count half, and the least that they count after any.
+HALVED_BY, LEAST_KEPT = 0.1, 0.25
 #: Bounds of a change.
 LEAST, MOST = 0.1, 10.0
 
@@ -77,7 +81,9 @@ def _deviations(law: FittedBatchTime, evidence: BatchEvidence) -> tuple[Vector, 
         counts[at] = sum(map(batch.is_alike, evidence.recent))
         if (known := known_sums(evidence.placements, batch)) is not None:
             expected_s[at] *= known.seconds / (overhead_s[at] * known.one + each_s[at] * known.rows)
-            variance[at] = min(variance[at], evidence.noise / known.batches)
+            # The law is asked only for the effect of a difference in rows.
+            apart = min(1.0, abs(math.log(batch.rows * known.one / known.rows)))
+            variance[at] = APART_SHARE * variance[at] * apart**2 + evidence.noise / known.batches
     return np.asarray(seconds / expected_s - 1), 1 / (evidence.noise + counts * variance)
 
 
@@ -121,5 +127,6 @@ def _rescaled(evidence: BatchEvidence, law: FittedBatchTime, change: float, rows
     for column, low, high in ((9, one, by_rows), (10, by_rows, squared)):
         parts = np.stack([overhead_s * low, each_s * high])
         sums[:, column] *= factors @ parts / parts.sum(axis=0)
+    sums[:, 6:] *= max(LEAST_KEPT, 1 / (1 + (change / HALVED_BY) ** 2))
     placements = tuple(PlacementSums(*row) for row in sums.tolist())
     return replace(evidence, placements=placements, row_s=evidence.row_s * float(factors[1]))

@@ -33,6 +33,7 @@ _NOT_FEASIBLE = {
     Reason.DELAY_EATS_GAIN,
     Reason.SINK_LIMIT,
     Reason.HOT_PARTITION,
+    Reason.CAP_LIMITS,
     Reason.LATENCY_MAP_MISSING,
 }
 _NOT_READ = {Reason.METRICS_MISSING, Reason.METRICS_STALE}

@@ -51,6 +51,7 @@ class Reason(StrEnum):
     DELAY_EATS_GAIN = "DelayEatsGain"
     SINK_LIMIT = "SinkLimit"
     HOT_PARTITION = "HotPartition"
+    CAP_LIMITS = "CapLimits"
     CLUSTER_UNAVAILABLE = "ClusterUnavailable"
     # why a candidate lost
     FARTHER = "Farther"
@@ -73,6 +74,7 @@ LIMITS = {
     Reason.DELAY_EATS_GAIN,
     Reason.SINK_LIMIT,
     Reason.HOT_PARTITION,
+    Reason.CAP_LIMITS,
     Reason.LATENCY_MAP_MISSING,
     Reason.LATENCY_MAP_STALE,
     Reason.DELAY_UNKNOWN,

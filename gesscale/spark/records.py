@@ -135,6 +135,7 @@ class QueryHistory:
             seconds=seconds,
             trigger_s=trigger_s,
             cap_rows=settings.cap_for(None if planned_with is None else len(planned_with.hosts)),
+            cap_rows_per_replica=settings.cap_rows_per_replica,
             offered_rows_total=None if position is None else position.offered,
             processed_rows_total=self.processed_rows_total,
             backlog_rows=None if position is None else position.backlog,

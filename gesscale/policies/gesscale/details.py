@@ -60,6 +60,18 @@ def too_far(delay_ms: float, more_rows_per_s: float, rows_per_s: float) -> str:
     return f"{delay_ms:.0f} ms away: {more_rows_per_s:,.0f} rows/s with it, {rows_per_s:,.0f} without"
 
 
+def cap_limits(rows: int, trigger_s: float, rows_per_s: float) -> str:
+    """Return what the cap of a batch allows.
+
+    Examples
+    --------
+    >>> cap_limits(200, 2.0, 100.0)
+    'the cap of 200 rows per 2 s batch allows 100 rows/s with any number of replicas'
+    """
+    cap = f"the cap of {rows:,} rows per {trigger_s:g} s batch"
+    return f"{cap} allows {rows_per_s:,.0f} rows/s with any number of replicas"
+
+
 def limited_by_work(limit: int) -> str:
     """Return the number of replicas beyond which replicas got no work, or brought nothing."""
     return f"replicas beyond {limit} brought nothing within the last hour"

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from gesscale.model.observation import Batch, WorkflowObservation
 from gesscale.model.order import Order
 from gesscale.model.workflow import Operator
+from gesscale.policies.gesscale.analysis.batch_caps import find_cap
 from gesscale.policies.gesscale.analysis.capacity import warm_samples
 from gesscale.policies.gesscale.analysis.demand import LoadHistory
 from gesscale.policies.gesscale.analysis.gains import Growth
@@ -24,6 +25,8 @@ class GesscaleMemo(Memo):
     learned_until_s: float = 0.0
     #: Evidence for the law of batch times.
     batches: BatchEvidence = BatchEvidence()
+    #: Rows of a batch beyond which the sources give no more, as seen in the batches; None if they give all.
+    seen_cap_rows: int | None = None
     #: History of the offered load.
     load: LoadHistory = LoadHistory()
     #: Relative speeds of the nodes.
@@ -59,6 +62,7 @@ class GesscaleMemo(Memo):
                 "at_s": observation.at_s,
                 "learned_until_s": batches[-1].ended_at_s if batches else self.learned_until_s,
                 "batches": evidence,
+                "seen_cap_rows": find_cap(operator.cap, batches, self.seen_cap_rows).seen_rows,
                 "load": self.load.updated(reading.offered_points, bucket_s),
                 "speeds": speeds,
                 "growth": self.growth.updated(reading, orders[0] if orders else None),

@@ -11,7 +11,7 @@ from gesscale.analyze.capacity import evidence_of, weight_of
 from gesscale.analyze.readiness import actionable_reading
 from gesscale.model.decision import Analysis, Candidate, Plan, Reason, Verdict
 from gesscale.model.observation import OperatorReading, WorkflowObservation
-from gesscale.model.workflow import Workflow
+from gesscale.model.workflow import BatchCap, Workflow
 from gesscale.options import PolicyOptions
 from gesscale.plan.node_ranking import (
     keep_placement,
@@ -24,6 +24,7 @@ from gesscale.plan.node_ranking import (
 )
 from gesscale.policies.details import no_removal
 from gesscale.policies.gesscale import details
+from gesscale.policies.gesscale.analysis.batch_caps import CapFinding, find_cap
 from gesscale.policies.gesscale.analysis.capacity import OperatorModel
 from gesscale.policies.gesscale.analysis.gains import missing_gain
 from gesscale.policies.gesscale.analysis.limits import (
@@ -36,7 +37,7 @@ from gesscale.policies.gesscale.analysis.limits import (
     work_limit,
 )
 from gesscale.policies.gesscale.analysis.placements import placements
-from gesscale.policies.gesscale.analysis.sizing import Why
+from gesscale.policies.gesscale.analysis.sizing import Why, size_under_cap
 from gesscale.policies.gesscale.memo import GesscaleMemo
 from gesscale.policies.gesscale.reasons import explain, reason_to_stay
 from gesscale.policies.gesscale.rule_inputs import sizes_of, sizing_rule
@@ -126,10 +127,12 @@ class GesscalePolicy:
         )
         if model is None:
             return same
-        same = replace(same, model=model.summary, evidence=evidence)
+        cap = self._cap(reading, memo)
+        summary = replace(model.summary, warnings=(*model.summary.warnings, *map(str, cap.warnings)))
+        same = replace(same, model=summary, evidence=evidence)
         if len(memo.load.points) < 2:
             return same
-        fitted = self._operator_model(model, reading, weights, knowledge)
+        fitted = self._operator_model(model, reading, weights, knowledge, cap.cap)
         same = replace(same, mst=fitted.mst(reading.placement))
         sized = placements(fitted, reading.placement, (), moves=False)
         load = memo.load.forecast(memo.bucket_s(self._objective_s(reading))).rate
@@ -161,7 +164,12 @@ class GesscalePolicy:
         return fit_model(readings, memo.batches, law=self.sizing.law, now_s=memo.at_s)
 
     def _operator_model(
-        self, model: CapacityModel, reading: OperatorReading, weights: Mapping[str, float], knowledge: Knowledge
+        self,
+        model: CapacityModel,
+        reading: OperatorReading,
+        weights: Mapping[str, float],
+        knowledge: Knowledge,
+        cap: BatchCap | None,
     ) -> OperatorModel:
         return OperatorModel(
             operator=self.workflow.operators[reading.operator],
@@ -169,7 +177,11 @@ class GesscalePolicy:
             weights=weights,
             delays=knowledge.latencies.map,
             trigger_s=reading.trigger_s or _TRIGGER_S,
+            cap=cap,
         )
+
+    def _cap(self, reading: OperatorReading, memo: GesscaleMemo) -> CapFinding:
+        return find_cap(self.workflow.operators[reading.operator].cap, reading.batches, memo.seen_cap_rows)
 
     def _objective_s(self, reading: OperatorReading) -> float:
         """Return the objective of an operator: its share, or what its trigger allows if that is longer."""
@@ -241,7 +253,8 @@ class GesscalePolicy:
         present = unchanged.before
         model = self._model(operator.name, memo, analysis.evidence, knowledge)
         assert model is not None  # noqa: S101 - the analysis used it
-        fitted = self._operator_model(model, reading, memo.speeds.weights(cluster.weights), knowledge)
+        weights, cap = memo.speeds.weights(cluster.weights), self._cap(reading, memo).cap
+        fitted = self._operator_model(model, reading, weights, knowledge, cap)
         free, stale = usable_nodes(cluster, present), knowledge.latencies.map_status.stale
         sized = placements(fitted, present, free.nodes, moves=not stale)
         orders = knowledge.orders.get(operator.name, ())
@@ -255,6 +268,8 @@ class GesscalePolicy:
         now, placement_of = sizes_of(sized, reading, present)
         rule = sizing_rule(now, tuple(placement_of), fitted, reading, memo, orders, self.sizing, objective_s, growth)
         size, why = rule.choose()
+        by_cap = size_under_cap(rule, why, fitted.cap_rows_per_s)
+        size = by_cap or size
         text = explain(rule, size, why)
         if objective_s > slo_s:
             text = f"{text}; {details.objective_below_trigger(slo_s, fitted.trigger_s, objective_s)}"
@@ -270,13 +285,17 @@ class GesscalePolicy:
             for each in listed
         ]
         unchanged = replace(unchanged, candidates=tuple(candidates), detail=text)
-        if why is Why.LARGEST:
+        if by_cap is not None:
+            rows = int(fitted.cap_rows(operator.max_replicas))
+            text = f"{text}; {details.cap_limits(rows, fitted.trigger_s, fitted.cap_rows_per_s)}"
+            unchanged = replace(unchanged, reason=Reason.CAP_LIMITS, detail=text)
+        elif why is Why.LARGEST:
             end = sized.growth_end
             reason, bound = limit_reason(operator, size.replicas, limit, end)
             rejections = free.rejections if end is None else free.rejections + too_far(end)
             return replace(unchanged, reason=reason, detail=f"{text}; {bound}", rejections=rejections)
         if size == now:
-            return replace(unchanged, reason=reason_to_stay(rule, why))
+            return unchanged if by_cap else replace(unchanged, reason=reason_to_stay(rule, why))
         placement = placement_of[size]
         if stale and not set(present) <= set(placement):
             return replace(unchanged, reason=Reason.LATENCY_MAP_STALE, detail=f"{text}; {no_removal(stale)}")
@@ -284,7 +303,7 @@ class GesscalePolicy:
         farther = rejections_for([node for node in others if node not in placement], Reason.FARTHER)
         return replace(
             unchanged,
-            reason=change_reason(len(present), len(placement), analysis.verdict),
+            reason=Reason.CAP_LIMITS if by_cap else change_reason(len(present), len(placement), analysis.verdict),
             placement=placement,
             mst=size.mst,
             nd_max_ms=nd_max_ms(fitted.delays, placement, operator.driver_node),

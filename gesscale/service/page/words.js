@@ -39,6 +39,7 @@ const REASONS = {
   DelayEatsGain: "More replicas would process less: the delay to the other nodes costs more than a replica gains.",
   SinkLimit: "More replicas brought nothing: the sink, or what all replicas share, is the limit.",
   HotPartition: "More replicas brought nothing: one has most of the rows.",
+  CapLimits: "The cap on the rows of a batch limits the rate, with any number of replicas.",
   ClusterUnavailable: "The cluster could not be read.",
   Farther: "Another node is nearer, or has more capacity.",
   NotReady: "The node is not ready.",
@@ -65,6 +66,7 @@ const ADVICE = {
   DelayEatsGain: "Add a node nearby, or use one with more capacity.",
   SinkLimit: "Make the sink faster. One more replica is tried each hour.",
   HotPartition: "Spread the rows over more partitions, or over more keys.",
+  CapLimits: "Raise the query's cap, such as maxOffsetsPerTrigger, or shorten its trigger interval.",
 };
 
 const OUTCOMES = {

@@ -153,14 +153,6 @@ def test_a_node_whose_weight_is_wrong_is_a_warning():
     assert [each.code for each in fitted.warnings] == ["model-placement-odd"]
 
 
-def test_batches_that_contradict_their_placement_age_all_evidence():
-    calm = evidence(batches(1), batches(2, 20), batches(3, 60))
-    slower = learned(calm, batches(3, 60, factor=2.0, from_s=1000.0, sizes=SIZES[:20]))
-    assert slower.placements[0].one == pytest.approx(calm.placements[0].one / 4)
-    same = learned(calm, batches(3, 60, factor=1.05, from_s=1000.0))
-    assert same.placements[0] == calm.placements[0]
-
-
 def test_the_number_of_placements_is_bounded_and_the_newest_stay():
     found = evidence(*(batches(n, 40, from_s=100.0 * n) for n in range(1, 30)))
     assert len(found.placements) == 16

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gesscale.model.evidence import mark_warm
 from gesscale.model.observation import Batch, OperatorReading
-from gesscale.model.workflow import Operator
+from gesscale.model.workflow import BatchCap, Operator
 from latency_map import LatencyMap
 from perfmodel import BatchSample, CapacityModel, Estimate, Points
 
@@ -28,6 +28,17 @@ class OperatorModel:
     weights: Mapping[str, float]
     delays: LatencyMap | None
     trigger_s: float
+    #: Cap on the rows of a batch; None without one.
+    cap: BatchCap | None = None
+
+    def cap_rows(self, replicas: int) -> float:
+        """Return the cap with a number of replicas; NaN without one."""
+        return math.nan if self.cap is None else float(self.cap.at(replicas))
+
+    @property
+    def cap_rows_per_s(self) -> float:
+        """The most rows that batches of the cap take with any number of replicas."""
+        return math.inf if self.cap is None else self.cap_rows(self.operator.max_replicas) / self.trigger_s
 
     def mst(self, nodes: Sequence[str]) -> Estimate | None:
         """Predict the MST of a placement with a 90 % interval; None if a delay is unknown."""
@@ -58,7 +69,7 @@ class OperatorModel:
             driver_ms,
             even_weight=even_weight,
             pair_ms=pair_ms,
-            cap_rows=self.operator.batch_rows(len(nodes)),
+            cap_rows=self.cap_rows(len(nodes)),
             trigger_s=self.trigger_s,
         )
 

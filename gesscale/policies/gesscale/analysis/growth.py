@@ -82,13 +82,12 @@ def additions(fitted: OperatorModel, placement: Sequence[str], considered: tuple
     to_others_ms = pairs_ms[:, held].max(axis=1)
     free = np.setdiff1d(np.flatnonzero(~np.isnan(to_driver_ms + to_others_ms)), held)
     driver_ms, pair_ms = to_driver_ms[held].max(), to_others_ms[held].max()
-    cap_rows = fitted.operator.batch_rows(len(held) + 1)
     near = Points(
         weight=weights[held].sum() + weights[free],
         even_weight=(len(held) + 1) * np.minimum(weights[held].min(), weights[free]),
         driver_ms=np.full(len(free), driver_ms),
         pair_ms=np.full(len(free), pair_ms),
-        cap_rows=np.full(len(free), np.nan if cap_rows is None else float(cap_rows)),
+        cap_rows=np.full(len(free), fitted.cap_rows(len(held) + 1)),
         trigger_s=fitted.trigger_s,
     )
     far_from_driver = replace(near, driver_ms=np.maximum(driver_ms, to_driver_ms[free]))

@@ -86,8 +86,8 @@ def placements(fitted: OperatorModel, present: _Nodes, free: _Nodes, *, moves: b
     nodes = (*present, *free)
     options = _enumerate_placements(fitted, nodes, len(present), moves=moves)
     counts = np.arange(1, options.moved.shape[1] + 1)
-    caps = [operator.batch_rows(int(count)) for count in counts]
-    cap_rows = np.broadcast_to(np.array(caps, dtype=float), options.moved.shape)
+    caps = [fitted.cap_rows(count) for count in counts.tolist()]
+    cap_rows = np.broadcast_to(np.array(caps), options.moved.shape)
     points = replace(options.points, cap_rows=cap_rows, trigger_s=fitted.trigger_s)
     found = fitted.model.middle(points)
     score = np.where(options.moved > 0, found * (1 - MIN_GAIN), found) * (1 - NEARER_PER_MS * points.nd_max_ms)

@@ -25,6 +25,8 @@ RECOVERY_STOPS = 4.0
 STOPS_OF_A_CHANGE = 2.0
 #: A number of replicas that was too few is not tried again until the load is below this share of the load then.
 RETRY_SHARE = 0.95
+#: A placement that carries this share of what the cap of a batch allows is limited by the cap.
+AT_CAP_SHARE = 0.8
 _MIN_SPARE_SHARE = 0.05
 _NEAR_CAPACITY_SHARE = 0.85
 
@@ -220,3 +222,18 @@ class SizingRule:
         served_after_s = self.step_s + self.change.effective_s
         waiting = load.backlog_rows + (load.expected - self.present.mid) * served_after_s
         return waiting <= MARGIN_SHARE * self.allowed_s * load.expected
+
+
+def size_under_cap(rule: SizingRule, why: Why, cap_rows_per_s: float) -> Size | None:
+    """Return the size where the cap of a batch limits the rate, not the replicas; None where it does not.
+
+    Nothing is added then. If the cap allows less than the load, replicas go without which as many rows are processed.
+    """
+    present = rule.present
+    beyond = rule.load.expected > cap_rows_per_s
+    if present.mid < AT_CAP_SHARE * cap_rows_per_s or not (beyond or why is Why.LARGEST):
+        return None
+    if not rule.sizes[0].replicas <= present.replicas <= rule.max_replicas:
+        return None
+    fewer = (each for each in rule.sizes if beyond and each.replicas < present.replicas and each.moved == 0)
+    return next((each for each in fewer if each.low >= AT_CAP_SHARE * cap_rows_per_s), present)

@@ -30,7 +30,9 @@ def placed(
     trigger_s: float,
     moves: bool = True,
 ) -> Placements:
-    fitted = OperatorModel(operator=operator, model=model, weights=weights, delays=delays, trigger_s=trigger_s)
+    fitted = OperatorModel(
+        operator=operator, model=model, weights=weights, delays=delays, trigger_s=trigger_s, cap=operator.cap
+    )
     return placements(fitted, present, free, moves=moves)
 
 
