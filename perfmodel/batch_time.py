@@ -100,7 +100,8 @@ class FittedBatchTime:
         error, freedom = self.uncertainty
         fit = np.einsum("...i,ij,...j", terms, self.covariance, terms) / (overhead_s + rows * each_s) ** 2
         cost = self.evidence.noise / max(1, len(self.evidence.recent))
-        return quantile(freedom) * np.sqrt(np.maximum(fit, 0.0) + error**2 + cost)
+        half: Vector = quantile(freedom) * np.sqrt(np.maximum(fit, 0.0) + error**2 + cost)
+        return half
 
     @cached_property
     def covariance(self) -> NDArray[np.float64]:

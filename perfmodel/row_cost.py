@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perfmodel.batch_evidence import (
     FADE,
@@ -54,8 +55,9 @@ def learned(evidence: BatchEvidence, samples: Iterable[BatchSample]) -> BatchEvi
     law = fit_batch_time(replace(evidence, recent=()))
     if law is None:
         return _settled(evidence, FEWEST)
-    apart, certainty = _deviations(law, evidence)
-    count, mean, errors = _newest_alike(apart, certainty, evidence.noise)
+    deviations = _deviations(law, evidence)
+    apart = deviations[0]
+    count, mean, errors = _newest_alike(*deviations, evidence.noise)
     if errors > CHANCE_ERRORS:
         # What chance explains is left.
         change, rows = mean * (1 - (CHANCE_ERRORS / errors) ** 2), MeanBatch.of(evidence.recent[-count:]).rows
@@ -66,8 +68,8 @@ def learned(evidence: BatchEvidence, samples: Iterable[BatchSample]) -> BatchEvi
     return _settled(evidence, keep, apart)
 
 
-def _deviations(law: FittedBatchTime, evidence: BatchEvidence) -> tuple[Vector, Vector]:
-    """Return by how much the newest batches took longer than the earlier ones, as shares, and their certainty.
+def _deviations(law: FittedBatchTime, evidence: BatchEvidence) -> tuple[Vector, Vector, NDArray[np.bool_]]:
+    """Return by how much the newest batches took longer than the earlier ones, their certainty, and which can tell.
 
     They are compared with the earlier batches of their placement, or with the law, which may be wrong for a new one.
     """
@@ -76,26 +78,32 @@ def _deviations(law: FittedBatchTime, evidence: BatchEvidence) -> tuple[Vector, 
     overhead_s, each_s = law.times(points)
     expected_s = overhead_s + each_s * rows
     variance = (law.half_width(points, rows) / quantile(math.inf)) ** 2
-    counts = np.ones(len(batches))
+    counts, is_known = np.ones(len(batches)), np.zeros(len(batches), dtype=bool)
     for at, batch in enumerate(evidence.recent):
         counts[at] = sum(map(batch.is_alike, evidence.recent))
         if (known := known_sums(evidence.placements, batch)) is not None:
             expected_s[at] *= known.seconds / (overhead_s[at] * known.one + each_s[at] * known.rows)
+            is_known[at] = True
             # The law is asked only for the effect of a difference in rows.
             apart = min(1.0, abs(math.log(batch.rows * known.one / known.rows)))
             variance[at] = APART_SHARE * variance[at] * apart**2 + evidence.noise / known.batches
-    return np.asarray(seconds / expected_s - 1), 1 / (evidence.noise + counts * variance)
+    return np.asarray(seconds / expected_s - 1), 1 / (evidence.noise + counts * variance), is_known
 
 
-def _newest_alike(apart: Vector, certainty: Vector, noise: float) -> tuple[int, float, float]:
-    """Return how many of the newest batches are alike, their mean deviation, and it in standard errors."""
+def _newest_alike(
+    apart: Vector, certainty: Vector, is_known: NDArray[np.bool_], noise: float
+) -> tuple[int, float, float]:
+    """Return how many of the newest batches are alike, their mean deviation, and it in standard errors.
+
+    If all are of a new placement, it is the placement that differs, not the cost.
+    """
     if len(apart) < FEWEST:
         return len(apart), 0.0, 0.0
     newest, weight = apart[::-1], certainty[::-1]
     total, count = np.cumsum(weight), np.arange(1, len(apart) + 1)
     mean = np.cumsum(weight * newest) / total
     spread = np.maximum(np.cumsum(weight * newest**2) / total - mean**2, 0) * count / np.maximum(count - 1, 1)
-    errors = np.abs(mean) * np.sqrt(total / np.maximum(spread / noise, 1))
+    errors = np.abs(mean) * np.sqrt(total / np.maximum(spread / noise, 1)) * (np.cumsum(is_known[::-1]) > 0)
     at = FEWEST - 1 + int(np.argmax(errors[FEWEST - 1 :]))
     if errors[at] <= CHANGED_ERRORS:
         at = min(len(apart), RECENT) - 1

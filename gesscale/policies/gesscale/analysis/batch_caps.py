@@ -53,8 +53,9 @@ def find_cap(stated: BatchCap | None, batches: Sequence[Batch], seen_rows: int |
     seen_rows = _rows_of_capped(batches) or seen_rows
     if seen_rows is None or (cap is not None and seen_rows >= (1 - _EQUAL_SHARE) * cap.at(replicas)):
         return CapFinding(cap, None, tuple(warnings))
-    figures = {"rows": seen_rows, "cap_rows": None if cap is None else cap.at(replicas)}
-    return CapFinding(BatchCap(rows=seen_rows), seen_rows, (*warnings, Problem("batch-cap-seen", figures)))
+    stated_rows = None if cap is None else cap.at(replicas)
+    warnings.append(Problem("batch-cap-seen", {"rows": seen_rows, "cap_rows": stated_rows}))
+    return CapFinding(BatchCap(rows=seen_rows), seen_rows, tuple(warnings))
 
 
 def _reported(stated: BatchCap | None, batches: Sequence[Batch]) -> BatchCap:
