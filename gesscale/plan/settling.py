@@ -7,6 +7,9 @@ from gesscale.model.cycles import PATIENT_CYCLES, cycle_s
 from gesscale.model.observation import Batch, OperatorReading
 from gesscale.model.order import Order
 
+#: Rows left by a batch, as a share of its rows: offsets without a row, such as those of transactions, are fewer.
+_LEFT_SHARE = 0.05
+
 
 def longest_stop_s(batches: Sequence[Batch], since_s: float, *, ran: bool = False) -> float:
     """Return the longest time since an instant in which rows waited, not only for the trigger, and no batch ran.
@@ -31,7 +34,7 @@ def _stopped(before: Batch, later: Batch) -> bool:
     Rows waited if the first one left some, or if the query did not go on from it. Otherwise it had nothing to do.
     """
     if later.follows(before):
-        return bool(before.backlog_rows)
+        return (before.backlog_rows or 0.0) > _LEFT_SHARE * before.rows
     done, done_before = later.processed_rows_total, before.processed_rows_total
     unseen_rows = 0.0 if done is None or done_before is None else done - done_before - later.rows
     return unseen_rows < later.rows / 2

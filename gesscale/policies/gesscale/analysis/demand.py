@@ -260,4 +260,4 @@ def _thinned(points: Sequence[OfferedPoint], bucket_s: float) -> tuple[OfferedPo
     if len(points) > 1:
         kept.append(points[-1])
     oldest_s = newest_s - (BUCKETS_KEPT + 1) * bucket_s
-    return tuple(each for each in kept if each.at_s >= oldest_s)
+    return tuple(each for each in kept[:-2] if each.at_s >= oldest_s) + tuple(kept[-2:])  # two, however long a batch is

@@ -59,6 +59,7 @@ def run_of(*spans, **last):
     [
         (run_of((898, 899), (900, 901), (930, 931)), 0.0),  # a burst each 30 s: nothing to do between them
         (run_of((898, 899), (900, 901), (901, 960)), 0.0),  # a long batch
+        (run_of((898, 899), (900, 901), (930, 931), backlog_rows=0.4), 0.0),  # half an offset that is no row
         (run_of((898, 899), (900, 901), (930, 931), backlog_rows=5.0), 28.0),  # due at 902
         (run_of((898, 899), (900, 910), (930, 931), backlog_rows=5.0), 20.0),  # due at its end
         (run_of((898, 899), (900, 901), (930, 931), batch_id=0), 28.0),  # batches are missing

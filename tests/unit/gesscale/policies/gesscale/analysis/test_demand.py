@@ -32,6 +32,15 @@ def test_constant_load_continues() -> None:
     assert history.forecast(60.0).spread == pytest.approx(5.2, abs=0.1)
 
 
+def test_batches_of_hours_are_two_points_at_least() -> None:
+    history = LoadHistory()
+    for hours in (4, 8, 12):
+        points = [OfferedPoint(3600.0 * at_h, 360_000.0 * at_h) for at_h in (hours - 4, hours)]
+        history = history.updated(points, 60.0)
+    assert len(history.points) == 2
+    assert history.forecast(60.0).rate == pytest.approx(100)
+
+
 def test_a_jump_within_the_bucket_is_taken_for_the_new_level() -> None:
     # Five of six tenths at 100, the newest at 200: the mean of the bucket is 117, but nearly all of the rest goes on.
     points = [OfferedPoint(10.0 * index, 1000.0 * index) for index in range(6)]
