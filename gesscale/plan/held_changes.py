@@ -30,17 +30,13 @@ def close_to_refused(cluster: ClusterState, observation: WorkflowObservation) ->
     refused = _refusals(observation)
     closed = {
         name: {
-            **cluster.ineligible.get(name, {}),
-            **{
-                node: Node(name=node, problem=problem, reason=Reason.POD_REFUSED)
-                for node in cluster.nodes
-                if node not in cluster.placements.get(name, ())
-            },
+            node: Node(name=node, problem=problem, reason=Reason.POD_REFUSED)
+            for node in cluster.nodes.keys() - {*cluster.placements.get(name, ())}
         }
         for name, problem in refused.items()
     }
     starting = {**cluster.starting, **dict.fromkeys(refused, ())}
-    return replace(cluster, starting=starting, ineligible={**cluster.ineligible, **closed}) if refused else cluster
+    return replace(cluster, starting=starting, ineligible={**cluster.ineligible, **closed}) if closed else cluster
 
 
 def name_refusals(plans: Mapping[str, Plan], observation: WorkflowObservation) -> Mapping[str, Plan]:
