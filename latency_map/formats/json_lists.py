@@ -127,10 +127,11 @@ def _nested(content: Object) -> list[Object]:
     others = [value for key, value in content.items() if key not in (*inner, *HEADS, *TIMES)]
     if not keys & inner.keys() or not all(isinstance(value, str) for value in others):
         return []
-    rows: list[dict[str, Json]] = []
+    rows: list[Object] = []
     for a, row in inner.items():
         for b, cell in row.items():
-            rows.append({"source": a, "target": b})
-            if cell is not None:
-                rows[-1]["delay"] = cell
-    return [] if any(isinstance(row.get("delay"), list) for row in rows) else [flat(row) for row in rows]
+            named: dict[str, Json] = (
+                {"source": a, "target": b} if cell is None else {"source": a, "target": b, "delay": cell}
+            )
+            rows.append(flat(named) if isinstance(cell, dict) else named)
+    return rows

@@ -19,6 +19,7 @@ _ID = {"id", "name", "key", "label", "hostname", "host"} | NODES
 HEADS = ("metadata", "meta", "info", "header", "graph")
 TIMES = ("timestamp", "measured_at", "time", "datetime", "date", "updated_at", "created_at")
 Object = Mapping[str, Json]
+_NAMES = {str, int}
 
 
 @dataclass(slots=True)
@@ -160,16 +161,16 @@ def _samples(
     source: str, table: ObjectList, reader: RowReader, at_s: float | None, name_of: Mapping[str, str] | None
 ) -> Iterator[DelaySample]:
     """Return the samples of a list; a delay that is a list of numbers is several samples."""
-    delay = reader.columns.delay
+    start, end, delay = reader.columns[:3]
+    where = ".".join(table.path) or "entry"
     for number, row in enumerate(table.rows, 1):
-        place = f"{'.'.join(table.path) or 'entry'} {number}"
+        place = f"{where} {number}"
         cells: list[Json] = [row.get(label) for label in table.labels]
-        ends = [cells[column] for column in reader.columns[:2]]
-        for end in ends:
-            if isinstance(end, bool) or not isinstance(end, str | int):
-                fields = {"place": place, "expected": "the name of a node", "got": kind_of(end)}
-                raise LatencyMapError("map-value-invalid", source=source, **fields)
-        a, b = (str(end) if name_of is None else name_of[str(end)] for end in ends)
+        a, b = cells[start], cells[end]
+        if type(a) not in _NAMES or type(b) not in _NAMES:
+            fields = {"expected": "the names of two nodes", "got": f"{kind_of(a)} and {kind_of(b)}"}
+            raise LatencyMapError("map-value-invalid", source=source, place=place, **fields)
+        a, b = (str(a), str(b)) if name_of is None else (name_of[str(a)], name_of[str(b)])
         values = cells[delay]
         for value in values if isinstance(values, list) else [values]:
             cells[delay] = value

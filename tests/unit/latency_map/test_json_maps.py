@@ -61,6 +61,7 @@ FORMS = {
     "unit at the root": {"unit": "us", "links": [{"src": "a", "dst": "b", "rtt": 5000}]},
     "unit in the metadata": {"metadata": {"units": "seconds"}, "data": {"a": {"b": 0.005, "a": 0}, "b": {"b": None}}},
     "by node": {"rtt_ms": {"a": {"b": 5, "c": None}, "b": {"c": None}}},
+    "by node with samples": {"rtt_ms": {"a": {"b": [4, 5, 101]}, "b": {"a": []}}},
     "by node with statistics": {"a": {"b": {"avg": 5, "loss": 0, "unit": "ms"}}, "b": {"b": None}},
     "matrix": {"nodes": ["a", "b", "c"], "rtt_ms": [[0, 5, None], [None, 0, None], [None, None, 0]]},
     "table of pandas": {"columns": ["a", "b"], "index": ["a", "b"], "data": [[0, 0.005], [None, 0]], "unit": "s"},
