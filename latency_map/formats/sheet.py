@@ -161,9 +161,10 @@ def _split_rows(source: MapSource, delimiter: str) -> Iterator[SheetRow]:
         return
     if not delimiter:
         for number, line in enumerate(source.lines(), 1):
-            cells = _QUOTED.sub(lambda quoted: quoted[0][1:-1].replace(" ", "\0"), line).split()
+            whole = _QUOTED.sub(lambda quoted: quoted[0][1:-1].replace(" ", "\0"), line) if '"' in line else line
+            cells = whole.split()
             if cells and not cells[0].startswith("#"):
-                yield SheetRow(line=number, cells=[cell.replace("\0", " ") for cell in cells])
+                yield SheetRow(line=number, cells=[cell.replace("\0", " ") for cell in cells] if '"' in line else cells)
         return
     lines = ("\n" if _is_comment(line) else line for line in source.lines())
     reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
