@@ -31,7 +31,7 @@ _STARTS = re.compile(
 )
 _STARTS_IN_WINDOWS = re.compile(rf"[^\d:\[\]]{{2,60}}? {_NAME}(?: \[({_ADDRESS})\])? \D{{1,60}}? \d{{1,5}} \D{{1,60}}:")
 _SUMMARY_STARTS = re.compile(r"--- (?:(\S{1,255}) ping6? statistics|.{1,300}) ---")
-_REPLY = re.compile(rf"{_STAMP}.*?seq=\d+.*?[\s:][^\W\d]{{1,20}} ?([=<]) ?{_FIGURE}(.*)")
+_REPLY = re.compile(rf"{_STAMP}.*?(?:seq|req)=\d+.*?[\s:][^\W\d]{{1,20}} ?([=<]) ?{_FIGURE}(.*)")
 _REPLY_IN_WINDOWS = re.compile(rf"()[^=<]{{1,200}}(?:=\d+ )?[^\W\d]{{1,20}}([=<]){_FIGURE}((?: TTL=\d+)?)")
 _COUNTS = re.compile(r"(?!.*ewma)\D{0,40}(\d{1,9})\D{1,80}(\d{1,9})\D.*\d ?%(?=[\s,]).*")
 _COUNTS_IN_WINDOWS = re.compile(r"[^=]*= (\d{1,9}), [^=]+= (\d{1,9}), [^=]+= \d.*")
@@ -39,7 +39,7 @@ _TIMES = re.compile(
     rf"[^=]{{0,80}}\w/\w[^=]{{0,80}}= ?{_NUMBER}/({_NUMBER})/{_NUMBER}(?:/{_NUMBER})* ?(us|µs|ms|s)\b.*"
 )
 _TIMES_IN_WINDOWS = re.compile(r"[^=]*= ?\d+ ?ms, [^=]*= ?\d+ ?ms, [^=]*= ?(\d{1,9}) ?(ms)")
-_UNREADABLE = re.compile(r"(?:\[.*\] )?\d+ \w+ .*seq=\d.*|.*\bTTL=\d.*")
+_UNREADABLE = re.compile(r"(?:\[.*\] )?\d+ \w+ .*(?:seq|req)=\d.*|.*\bTTL=\d.*")
 _COMPLAINT = re.compile(r"f?ping6?: .*|.*time of day goes back.*")
 _UNREACHABLE_IN_WINDOWS = re.compile(r"Reply from [^=]*\.")
 
@@ -56,7 +56,7 @@ _AROUND = "()[]:,."
 PING_BEGINS = re.compile(
     r"^(?-i:PING)6?[ (]\S{1,255}[ :)].*\d|^--- (?:\S+ .*ping.*|.*\bping \S+) ---"
     r"|^[^=\n]{1,200}(?:=\d+ )?[^\W\d]{1,20}[=<]\d+ ?\w+ TTL=\d"
-    r"|^[^=\n\[]{2,300} (?:\[[\da-f:.%]{3,60}\]|[\da-f:.%]{3,60}) [^=\d\n]{1,60} \d{1,5} [^=\d\n]{1,60}:[ \t\r]*$",
+    r"|^[^=\n\[]{2,300} (?=\S*[\da-f][.:])\[?[\da-f:.%]{3,60}\]? [^=\d\n]{1,60} \d{1,5} [^=\d\n]{1,60}:[ \t\r]*$",
     re.MULTILINE | re.IGNORECASE,
 )
 FPING_BEGINS = re.compile(

@@ -101,6 +101,10 @@ def test_units_of_replies_may_differ():
     assert delay_ms(read(f"PING edge2 (10.0.0.2): 56 data bytes\n{replies}")) == 1.1
 
 
+def test_older_versions_call_the_sequence_a_request():
+    assert delay_ms(read(iputils([5, 7]).replace("icmp_seq", "icmp_req"))) == 6
+
+
 def test_only_the_summary_of_a_quiet_run_is_used_and_that_is_noted():
     quiet = "".join(line for line in iputils([10.4, 10.6, 100]).splitlines(keepends=True) if "ttl=" not in line)
     imported = read(quiet)
