@@ -111,9 +111,11 @@ def _recognise_rows(rows: Sequence[SheetRow]) -> tuple[MapFormat, str] | str | N
     square = len(first) > 1 and (len(first) + 1 == len(rows) or len(rows) == HEAD_ROWS)
     numbers = square and all(is_number_or_missing(cell) for row in rows[1:] for cell in row.cells)
     has_ends, has_delay = has_columns(first), any(map(rank_of, first))
+    begins_with_end = has_ends and not has_columns(first[1:])
     found = {
         "the first row and the first column have the same names": same_names(rows),
         "its first row has three cells and the third is a delay": is_without_heading(first),
+        "its heading begins with an end of a pair and has a delay": begins_with_end and has_delay,
         "the first column has names of the first row": named_again > len(rows[1:]) / 2,
         "its heading has the two ends of a pair and a delay": has_ends and has_delay,
         "its first row has names, and the others numbers only": numbers,

@@ -118,6 +118,8 @@ def test_microseconds_become_milliseconds_to_the_last_bit():
         ("# i j rtt\n1 2 7\n", MapFormat.PAIRS),
         (",1,2,3\n1,0,5,7\n2,5,0,6\n3,7,6,0\n", MapFormat.MATRIX),
         ("a,b,5\nb,c,6\na,c,7\n", MapFormat.PAIRS),
+        ("a,b,rtt\na,b,5\nb,a,5\n", MapFormat.PAIRS),
+        ("rtt,b,a\na,5,0\nb,0,5\n", MapFormat.MATRIX),
         ("from;to;delay\na;b;5\n", MapFormat.PAIRS),
         ("Source,Target,loss,Latency\na,b,0,5\n", MapFormat.PAIRS),
         ("| Source | Target | Latency |\n|---|:---:|---|\n| **a** | b | 5 |\n", MapFormat.PAIRS),
