@@ -48,13 +48,17 @@ _FPING_REPLY = re.compile(rf"{_STAMP}{_TARGET}\s+: \[\d+\], (?:\d+ bytes, {_FIGU
 _FPING_REPLIES = re.compile(rf"{_TARGET}\s+:((?: (?:{_NUMBER}|-))+)")
 _FPING_SUMMARY = re.compile(rf"{_TARGET}\s+: xmt/rcv/%\w+ = (\d+)/(\d+)/[^,]+(?:, min/avg/max = [^/]+/({_NUMBER})/.*)?")
 _FPING_STATE = re.compile(rf"{_TARGET} (?:is (?:alive|unreachable)(?: \({_FIGURE}\))?.*|\({_FIGURE}\))")
+#: Time of day in front of a line, as ``ts`` writes it.
+_DATED = r"(?:\w{3} {1,2}\d{1,2} |\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d[.,\d]{0,10}(?:Z|[+-]\d\d:?\d\d)? "
+_AFTER_DATE = re.compile(rf"(?:{_DATED})?(.*)")
 _LONGEST_LINE = 2000
 _COMPLAINTS = 5
 #: Marks around a name or an address.
 _AROUND = "()[]:,."
 
 PING_BEGINS = re.compile(
-    r"^(?-i:PING)6?[ (]\S{1,255}[ :)].*\d|^--- (?:\S+ .*ping.*|.*\bping \S+) ---"
+    rf"^(?:{_DATED})?"
+    r"(?-i:PING)6?[ (]\S{1,255}[ :)].*\d|^--- (?:\S+ .*ping.*|.*\bping \S+) ---"
     r"|^[^=\n]{1,200}(?:=\d+ )?[^\W\d]{1,20}[=<]\d+ ?\w+ TTL=\d"
     r"|^[^=\n\[]{2,300} (?=\S*[\da-f][.:])\[?[\da-f:.%]{3,60}\]? [^=\d\n]{1,60} \d{1,5} [^=\d\n]{1,60}:[ \t\r]*$",
     re.MULTILINE | re.IGNORECASE,
@@ -157,7 +161,7 @@ class _Text:
     def read(self, add_line: Callable[["_Text", str, str], None], program: str) -> Readings:
         """Read all lines, and return the samples of the runs with notes."""
         for number, line in enumerate(self.source.lines(), 1):
-            text = line.strip("\r\n\0 \t")
+            text = _AFTER_DATE.sub(r"\1", line.strip("\r\n\0 \t"), count=1)
             if _COMPLAINT.fullmatch(text):
                 self._complaints[shortened(text)] += 1
             elif len(text) <= _LONGEST_LINE:
