@@ -61,7 +61,7 @@ def _only_table(source: str, content: Json, options: ImportOptions) -> ObjectLis
         raise LatencyMapError("map-lists-ambiguous", source=source, found=found)
     listed = [table for table in _tables(content, (), ()) if table.labels]
     if len(listed) == 1:
-        find_columns(source, listed[0].labels, options)  # says what is missing
+        find_columns(source, listed[0].labels, options)  # names the missing column
     raise LatencyMapError("map-format-unknown", source=source, looks_like=f"JSON: {kind_of(content)}")
 
 
@@ -109,7 +109,7 @@ def _rows(content: list[Json], depth: int = 0) -> list[Object]:
 
 
 def _matrix(content: list[Json], holder: Object) -> list[Object]:
-    """Return the rows of a matrix beside which the names of its nodes are listed once; none if it is no matrix."""
+    """Return the rows of a matrix whose holder lists the names of its nodes once; none if it is no matrix."""
     rows = [row for row in content if isinstance(row, list) and len(row) == len(content)]
     lists = [value for value in holder.values() if isinstance(value, list) and len(value) == len(content)]
     names = {tuple(map(str, each)) for each in lists if not any(isinstance(name, list | dict) for name in each)}

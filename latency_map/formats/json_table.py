@@ -87,9 +87,9 @@ def _meaning(source: str, table: ObjectList, reader: RowReader) -> tuple[DelayUn
 
 
 def _heads(table: ObjectList) -> list[Object]:
-    """Return the objects that hold a list, and those beside it with facts on all of it."""
-    beside = [holder.get(key) for holder in table.holders for key in HEADS]
-    return [*table.holders, *(each for each in beside if isinstance(each, dict))]
+    """Return the objects that hold a list, and their members with facts on all of it."""
+    heads = [holder.get(key) for holder in table.holders for key in HEADS]
+    return [*table.holders, *(each for each in heads if isinstance(each, dict))]
 
 
 def _truth(source: str, value: Json) -> bool:

@@ -18,7 +18,7 @@ _KNOWN: dict[str, tuple[str | None, str]] = {
     "probe_icmp_duration_seconds": (None, "instance"),
     "probe_duration_seconds": (None, "instance"),
 }
-#: Labels that tell several figures of one pair apart, and the values that are used, by preference.
+#: Labels that distinguish several figures of one pair, and the values that are used, by preference.
 _CHOSEN = {
     "type": "mean avg median node",
     "quantile": "0.5",
@@ -90,7 +90,7 @@ def _metric(source: str, names: list[str], chosen: str | None) -> str:
 
 
 def _without_variants(source: str, series: list[_Series]) -> list[_Series]:
-    """Return the series of one figure for each pair, where a label tells several of them apart."""
+    """Return the series of one figure for each pair, where a label distinguishes several of them."""
     for label, preferred in _CHOSEN.items():
         values = {labels.get(label, "") for labels, _ in series}
         if len(values) > 1:
