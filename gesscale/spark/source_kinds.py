@@ -150,10 +150,6 @@ def _rows_of_rate(offset: object, description: str) -> Counts:
     return {"": rate_rows(offset, int(options[1]), int(options[2]))}
 
 
-def _rows_of_micro_batches(offset: object, _description: str) -> Counts:
-    return counts_of(offset["offset"]) if isinstance(offset, dict) else {}
-
-
 def _is_described(beginning: str) -> Callable[[object, str], bool]:
     return lambda _, description: description.startswith(beginning)
 
@@ -170,8 +166,7 @@ KINDS = (
     SourceKind(
         "rate-micro-batch",
         _is_described("RatePerMicroBatchStream["),
-        _rows_of_micro_batches,
-        _described_partitions,
+        partitions=_described_partitions,
         code="source-without-backlog",
     ),
     SourceKind("socket", _is_described("TextSocketV2[")),
