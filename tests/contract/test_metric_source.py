@@ -38,6 +38,7 @@ def steady(*, last_end_s: float = NOW_S, **changes: object) -> list[Batch]:
                 nodes=("10.77.0.2", "10.77.0.3"),
                 trigger_s=2.0,
                 cap_rows=200,
+                cap_rows_per_replica=100,
                 offered_rows_total=150.0 * index,
                 backlog_rows=50.0 * index,
                 end_offset_rows_total=9000.0 + 150 * index,
