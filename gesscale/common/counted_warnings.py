@@ -9,7 +9,19 @@ from typing import Any
 from gesscale.common.logs import log_problem
 
 #: Fields that identify what a warning is about; all others are figures, which may differ each time.
-_IDENTIFYING = ("workflow", "operator", "query", "source", "label", "order", "pod", "autoscaler", "figure", "key")
+_IDENTIFYING = (
+    "workflow",
+    "operator",
+    "query",
+    "source",
+    "topics",
+    "label",
+    "order",
+    "pod",
+    "autoscaler",
+    "figure",
+    "key",
+)
 #: Warnings that are told apart; further ones are counted by their code alone.
 _MAX_KEYS = 1000
 
