@@ -20,6 +20,8 @@ from perfmodel import BatchEvidence
 LEAST_GAIN, SURE_GAIN = 0.10, 0.5
 #: The fewest late batches after an addition, and the most before it, that are compared; at least one before it.
 _FEWEST, _MOST = 2, 10
+#: Share of the batches since the addition that must be late.
+_LATE_SHARE = 0.8
 _Z_90, _LEAST_ERROR = 1.645, 0.05
 #: Round trips that a batch may have (measured: 4 to 26); delays that could explain a missing gain are left to the law.
 _MOST_TRIPS = 26.0
@@ -64,8 +66,8 @@ class Growth(BaseModel):
         if order.reason != Reason.OVERLOADED or order.added <= 0:
             return self.model_copy(update={**begun, "before": ()})
         added_to = set(order.placement)
-        late = [each for each in _late(reading.batches) if _began_s(each) < order.at_s and {*each.nodes} < added_to]
-        late = [each for each in late if len(each.nodes) == order.before][-_MOST:]
+        earlier = [each for each in _warm(reading.batches) if _is_late(each) and _began_s(each) < order.at_s]
+        late = [each for each in earlier if {*each.nodes} < added_to and len(each.nodes) == order.before][-_MOST:]
         before = [each for each in self.before if order.at_s - each.at_s < _GROWTH_S and {*each.nodes} < added_to]
         if late:
             rows, seconds, error = _means(late)
@@ -98,9 +100,10 @@ def missing_gain(
     present = set(reading.placement)
     if not growth.before or set(growth.placement) != present or without_rows(reading):
         return None
-    late = [each for each in _late(reading.batches) if _began_s(each) >= growth.ordered_at_s]
-    late = [each for each in late if set(each.nodes) == present]
-    if len(late) < _FEWEST:
+    since = [each for each in _warm(reading.batches) if _began_s(each) >= growth.ordered_at_s]
+    since = [each for each in since if set(each.nodes) == present]
+    late = [each for each in since if _is_late(each)]
+    if len(late) < max(_FEWEST, _LATE_SHARE * len(since)):  # a few late ones of many are the slow ones by chance
         return None
     now = _means(late)
     found = (_missing_since(fitted, reading, each, now, evidence) for each in growth.before)
@@ -146,10 +149,13 @@ def _fewest(rows_per_s: float, evidence: BatchEvidence, at_s: float) -> float:
     return min((rows_per_s * each.both / each.squared_rows * each.weight for each in recent), default=math.inf)
 
 
-def _late(batches: Sequence[Batch]) -> list[Batch]:
-    """Return the warm batches that kept the query busy all the time."""
-    warm = zip(batches, mark_warm(batches), strict=True)
-    return [each for each, is_warm in warm if is_warm and each.rows and (each.is_late or each.is_full)]
+def _warm(batches: Sequence[Batch]) -> list[Batch]:
+    return [each for each, is_warm in zip(batches, mark_warm(batches), strict=True) if is_warm and each.rows]
+
+
+def _is_late(batch: Batch) -> bool:
+    """Return whether a batch kept the query busy all the time."""
+    return batch.is_late or batch.is_full
 
 
 def _means(batches: Iterable[Batch]) -> tuple[float, float, float]:
