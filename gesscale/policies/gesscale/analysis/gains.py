@@ -145,7 +145,7 @@ def _missing_since(
 
 def _fewest(rows_per_s: float, evidence: BatchEvidence, at_s: float) -> float:
     """Return how many replicas of the speed that one had on a recent placement do as much as all do now."""
-    recent = (each for each in evidence.placements if each.squared_rows > 0 and at_s - each.at_s < _RECENT_S)
+    recent = (each for each in evidence.sums if each.squared_rows > 0 and at_s - each.at_s < _RECENT_S)
     return min((rows_per_s * each.both / each.squared_rows * each.weight for each in recent), default=math.inf)
 
 
