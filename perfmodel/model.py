@@ -10,7 +10,7 @@ from perfmodel.batch_evidence import BatchEvidence
 from perfmodel.batch_time import BATCH_TIME, FittedBatchTime, fit_batch_time
 from perfmodel.eq1 import EQ1, FittedEq1, fit_eq1
 from perfmodel.points import Estimates, Points, Vector
-from perfmodel.readings import HALF_LIFE_S, MAX_AGE_S, Reading
+from perfmodel.readings import HALF_LIFE_S, MAX_AGE_S, Reading, at_present_cost
 from perfmodel.summary import MAX_HELD_OUT_ERROR_PCT, MIN_CONDITIONS, LawSummary, ModelSummary
 
 AUTO = "auto"
@@ -70,7 +70,7 @@ def fit_model(
     now_s
         Present time; None for the time of the newest reading.
     """
-    eq1 = fit_eq1(readings, now_s, max_age_s=MAX_AGE_S, half_life_s=HALF_LIFE_S)
+    eq1 = fit_eq1(at_present_cost(readings), now_s, max_age_s=MAX_AGE_S, half_life_s=HALF_LIFE_S)
     batch_time = fit_batch_time(batches)
     placements = {(each.replicas, round(each.nd_max_ms)) for each in readings}
     used = _chosen(BATCH_TIME if law == AUTO and len(placements) < COMPARED_FROM else law, eq1, batch_time)

@@ -5,8 +5,9 @@ of its conditions has no effect, and a long stay on one placement does not outwe
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -28,6 +29,11 @@ SAME_DELAY_MS, SAME_DELAY_SHARE = 10.0, 0.05
 #: Readings that differ by more than this share from the median of as many before them under the same conditions, this
 #: number in a row and on one side, are a change of the operator, such as new code or a throttled node.
 CHANGED_SHARE, CHANGED_IN_A_ROW = 0.2, 3
+#: The same for the readings of a model that follows the cost of a row: each differs from the mean of those before it,
+#: as a logarithm. Mean of at most this number of readings.
+_COST_LOG, _MEAN_OF = 0.08, 20
+#: Newest readings of the present conditions, to which the earlier ones are scaled if they differ by more than this.
+_NEWEST, _DRIFT_LOG = 5, 0.04
 #: Number of distinct conditions that are fitted, the newest.
 MAX_CONDITIONS = 16
 #: Share of its weight that a reading of any age keeps.
@@ -118,6 +124,48 @@ class _Readings(tuple[Reading, ...]):
 
     def __hash__(self) -> int:
         return hash((len(self), self[:1], self[-1:]))
+
+
+def at_present_cost(readings: Sequence[Reading]) -> Sequence[Reading]:
+    """Scale readings to the present cost of a row, oldest first.
+
+    Where the newest ones of some conditions contradict those before, all earlier ones are scaled, whatever their
+    conditions: what they show of replicas and delays still holds.
+    """
+    return _at_present_cost(_Readings(readings))
+
+
+@lru_cache(maxsize=256)
+def _at_present_cost(readings: _Readings) -> Sequence[Reading]:
+    ordered = sorted(readings, key=lambda reading: (reading.at_s, reading.capacity, reading.nd_max_ms))
+    homes = {id(reading): home for home, group in enumerate(_groups(ordered)) for reading in group}
+    logs, scales = np.log([reading.rows_per_s for reading in ordered]), np.zeros(len(ordered))
+    known: dict[int, list[int]] = defaultdict(list)
+    apart: dict[int, list[int]] = defaultdict(list)
+    alike = -1  # the newest reading that agreed with those before it: the cost had not changed yet
+    for at, reading in enumerate(ordered):
+        home = homes[id(reading)]
+        now, before = (logs + scales)[[at]], (logs + scales)[known[home][-_MEAN_OF:]]
+        difference = float(now[0] - before.mean()) if len(before) >= CHANGED_IN_A_ROW else 0.0
+        if abs(difference) <= _COST_LOG:
+            known[home] += [*apart.pop(home, ()), at]
+            alike = at if len(before) >= CHANGED_IN_A_ROW else alike
+            continue
+        if apart[home] and (logs[apart[home][-1]] > before.mean()) != (difference > 0):
+            known[home] += apart.pop(home)
+        apart[home].append(at)
+        if len(apart[home]) == CHANGED_IN_A_ROW:
+            newest = apart.pop(home)
+            scales[: min(newest[0], alike + 1)] += float(logs[newest].mean() - before.mean())
+            known[home] = newest
+    same = [at for at, reading in enumerate(ordered) if homes[id(reading)] == homes[id(ordered[-1])]]
+    newest, earlier = same[-_NEWEST:], same[:-_NEWEST]
+    if earlier:  # the cost may also change too slowly for a contradiction
+        levels = logs + scales
+        gap = float(levels[newest].mean() - np.median(levels[earlier]))
+        scales[: newest[0]] += gap if abs(gap) > _DRIFT_LOG else 0.0
+    pairs = zip(ordered, np.exp(scales).tolist(), strict=True)
+    return [each if scale == 1 else replace(each, rows_per_s=each.rows_per_s * scale) for each, scale in pairs]
 
 
 def distinct_conditions(

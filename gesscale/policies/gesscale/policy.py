@@ -270,7 +270,7 @@ class GesscalePolicy:
         size, why = rule.choose()
         by_cap = size_under_cap(rule, why, fitted.cap_rows_per_s)
         size = by_cap or size
-        text = explain(rule, size, why)
+        text = explain(rule, size, Why.LARGEST if by_cap else why)
         if objective_s > slo_s:
             text = f"{text}; {details.objective_below_trigger(slo_s, fitted.trigger_s, objective_s)}"
         listed = sorted({*placement_of, now}, key=lambda each: (each.replicas, each.moved))

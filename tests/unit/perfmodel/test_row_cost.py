@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from perfmodel import BatchEvidence, BatchSample, Points, fit_batch_time, learned
+from perfmodel import BatchEvidence, BatchSample, Points, Reading, fit_batch_time, fit_eq1, fit_model, learned
 
 STEP_S, CHANGED_S = 20.0, 2400.0
 FIXED_S, ROW_S, RTT_MS = 0.32, 0.01, 5.0
@@ -126,3 +126,39 @@ def test_a_placement_that_is_worse_than_the_law_expects_is_no_change_of_cost():
     point = Points.of(2, 5, cap_rows=1600, trigger_s=0.1)
     before, after = (fit_batch_time(each).middle(point)[0] for each in (evidence, learned(evidence, slow)))
     assert after == pytest.approx(before, rel=0.05)
+
+
+def saturation(factor, *, noise=0.03, seed=0, hours=2.5):
+    """Yield the last 200 readings of Eq. 1, one each step at the limit, and the capacity of the present placement."""
+    rng, readings = np.random.default_rng(seed), []
+    for at_s in np.arange(0.0, 3600 * hours, STEP_S).tolist():
+        n = 1 + int(at_s // 600) % 3 if at_s < 1800 else 2
+        capacity = (100 * n**0.9 - 0.1 * 20 * (n - 1)) / factor(at_s)
+        rate = capacity * rng.lognormal(-(noise**2) / 2, noise)
+        readings.append(Reading(replicas=n, nd_max_ms=20.0 * (n - 1), rows_per_s=rate, at_s=at_s))
+        yield at_s, n, capacity, readings[-200:]
+
+
+@pytest.mark.parametrize("noise", [0.03, 0.05])
+@pytest.mark.parametrize(
+    "factor", [step(0.5), step(1.3), step(1.6), step(3.0), slope], ids=["0.5", "1.3", "1.6", "3", "slope"]
+)
+def test_equation_1_agrees_with_the_newest_readings_of_a_placement(factor, noise):
+    errors, betas = [], []
+    for at_s, n, capacity, readings in saturation(factor, noise=noise):
+        # Not in the five minutes after the step.
+        if 600 < at_s < CHANGED_S or at_s > CHANGED_S + 300:
+            model = fit_model(readings, BatchEvidence(), law="eq1")
+            errors.append(model.middle(Points.of(n, 20.0 * (n - 1)))[0] / capacity - 1)
+            betas.append(model.eq1.identified)
+    assert np.mean(np.abs(errors) <= 0.15) >= (1 if noise == 0.03 else 0.95)
+    # What is known of replicas and delays is kept.
+    assert factor is slope or (True, True, True) in betas[len(betas) // 3 :]
+
+
+def test_the_baseline_of_the_paper_drops_readings_as_before():
+    readings = [Reading(replicas=1, nd_max_ms=0, rows_per_s=100, at_s=at) for at in range(6)]
+    slow = [Reading(replicas=1, nd_max_ms=0, rows_per_s=50, at_s=10 + at) for at in range(3)]
+    assert [each.code for each in fit_eq1([*readings, *slow]).warnings][:1] == ["model-readings-dropped"]
+    model = fit_model([*readings, *slow], BatchEvidence(), law="eq1")
+    assert "model-readings-dropped" not in {each.code for each in model.eq1.warnings}
