@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gesscale.common.errors import Problem
-from perfmodel.batch_evidence import SMALLEST, USUAL_NOISE, BatchEvidence
+from perfmodel.batch_evidence import NOISE_PRIOR, SMALLEST, BatchEvidence
 from perfmodel.points import Estimates, Points, Vector, quantile
 from perfmodel.readings import HALF_LIFE_S
 from perfmodel.summary import HeldOut, LawSummary, ParameterEstimate
@@ -100,7 +100,8 @@ class FittedBatchTime:
         error, freedom = self.uncertainty
         fit = np.einsum("...i,ij,...j", terms, self.covariance, terms) / (overhead_s + rows * each_s) ** 2
         cost = self.evidence.noise / max(1, len(self.evidence.recent))
-        half: Vector = quantile(freedom) * np.sqrt(np.maximum(fit, 0.0) + error**2 + cost)
+        of_law = quantile(freedom) ** 2 * (np.maximum(fit, 0.0) + error**2)
+        half: Vector = np.sqrt(of_law + quantile(math.inf) ** 2 * cost)
         return half
 
     @cached_property
@@ -228,7 +229,7 @@ def fit_batch_time(evidence: BatchEvidence) -> FittedBatchTime | None:
     # The newest placement counts in full.
     share = np.minimum(1.0, EARLIER_BATCHES / sums[:, 4]) * 0.5 ** ((newest_s - sums[:, 5]) / HALF_LIFE_S)
     share[-1] = 1.0
-    share *= min(1.0, USUAL_NOISE**2 / evidence.noise)
+    share *= min(1.0, NOISE_PRIOR / evidence.noise)
     one, rows, squared_rows, seconds, both = share * sums[:, 6:].T
     unit = _PRIOR_SPREAD * [1.0, evidence.row_s, evidence.row_s, evidence.row_s, 1.0, 1.0]
     fixed = _terms(points_of(sums), np.zeros(len(sums))) * unit
