@@ -235,5 +235,5 @@ def size_under_cap(rule: SizingRule, why: Why, cap_rows_per_s: float) -> Size | 
         return None
     if not rule.sizes[0].replicas <= present.replicas <= rule.max_replicas:
         return None
-    fewer = (each for each in rule.sizes if beyond and each.replicas < present.replicas and each.moved == 0)
+    fewer = (each for each in rule.sizes if beyond and each.replicas < present.replicas and each.mid >= present.mid)
     return next((each for each in fewer if each.low >= AT_CAP_SHARE * cap_rows_per_s), present)
