@@ -6,7 +6,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from gesscale.common.errors import InvalidValueError
-from gesscale.fields import MAX_EXACT_INTEGER, SettingsGroup, WebAddress
+from gesscale.fields import MAX_EXACT_INTEGER, Duration, SettingsGroup, WebAddress
 from gesscale.model.workflow import BatchCap, Operator, Workflow
 from gesscale.wire import MAX_REPLICAS
 
@@ -36,6 +36,9 @@ class OperatorSettings(SettingsGroup):
     """Maximum number of rows of a micro-batch. Default: none; the query has no fixed cap."""
     batch_cap_rows_per_replica: int | None = Field(None, ge=1, le=MAX_EXACT_INTEGER)
     """The same per replica, if the cap grows with the replicas. Default: none."""
+    trigger_s: Duration | None = None
+    """Trigger interval of the query, for `gesscale config validate`: it warns of an objective that is too short for it.
+    Decisions use the interval that the driver reports. Default: not known."""
     metrics_url: WebAddress | None = None
     """Address at which the driver publishes batches; `monitor.source: driver` needs it. Default: none."""
     kafka: KafkaSettings | None = None

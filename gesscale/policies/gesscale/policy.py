@@ -41,7 +41,7 @@ from gesscale.policies.gesscale.analysis.sizing import Why, size_under_cap
 from gesscale.policies.gesscale.memo import GesscaleMemo
 from gesscale.policies.gesscale.reasons import explain, reason_to_stay
 from gesscale.policies.gesscale.rule_inputs import sizes_of, sizing_rule
-from gesscale.policies.gesscale.settings import GesscaleSettings
+from gesscale.policies.gesscale.settings import OBJECTIVE_INTERVALS, GesscaleSettings
 from gesscale.policies.gesscale.workflow_plans import Flow, growth_factor, resolve_node_contention
 from gesscale.policies.memos import load_memo, parse_memo, serialize_memo
 from gesscale.ports import ClusterState, Knowledge
@@ -50,9 +50,6 @@ from perfmodel import CapacityModel, Reading, fit_model
 _FIRST_PERIOD_S = 60.0
 #: Trigger interval if it is unknown.
 _TRIGGER_S = 1.0
-#: Shortest objective, in trigger intervals: a row waits up to one for its batch, and as long in it if the replicas just
-#: carry the load. A shorter one counts rows as late that are not, or that more replicas hardly help.
-OBJECTIVE_INTERVALS = 3.0
 #: Steps of the loop within one latency objective.
 _STEPS_PER_OBJECTIVE = 3.0
 #: Reasons of an analysis that compared load and capacity.

@@ -6,6 +6,10 @@ from pydantic import Field
 
 from gesscale.fields import Duration, SettingsGroup
 
+#: Shortest objective, in trigger intervals: a row waits up to one for its batch, and as long in it if the replicas just
+#: carry the load. A shorter one counts rows as late that are not, or that more replicas hardly help.
+OBJECTIVE_INTERVALS = 3.0
+
 
 class GesscaleSettings(SettingsGroup):
     """Latency objective, and the prices of late minutes and changes."""

@@ -65,6 +65,14 @@ def test_times_that_are_not_given_follow_the_period(
             {"stale_after_s": 1, "period_s": 300},
         ),
         ({"workflow": operators(max_replicas=4)}, None, {}),
+        ({"workflow": operators(max_replicas=4, trigger="20s")}, None, {}),
+        # An objective of less than three intervals counts as three.
+        (
+            {"workflow": operators(max_replicas=4, trigger="21s")},
+            "slo-below-trigger",
+            {"trigger_s": 21, "slo_s": 60, "objective_s": 63},
+        ),
+        ({"workflow": operators(max_replicas=4, trigger="1m"), "analyze": {"policy": "ds2"}}, None, {}),
         ({"workflow": operators(max_replicas=5)}, "max-replicas-exceed-nodes", {"max_replicas": 5, "nodes": 4}),
         (
             {"workflow": operators(max_replicas=4), "plan": {"exclude_nodes": ["edge2"]}},
