@@ -130,8 +130,11 @@ def _missing_since(
     busiest = reading.busiest_share or 0.0
     is_hot = busiest * reading.replicas >= _HOT
     fewest = 1 / busiest if is_hot else _fewest(rows / seconds, evidence, reading.at_s)
-    # One more than by these figures: partitions seldom spread evenly, nor do replicas add up.
-    least = max(fitted.operator.min_replicas, math.ceil(min(fewest + 0.9, len(before.nodes))))
+    # One more than by these figures: partitions seldom spread evenly, nor do replicas add up. What was gained stays.
+    enough = len(before.nodes) * max(1.0, 1 + faster - _LEAST_ERROR)
+    least = max(fitted.operator.min_replicas, math.ceil(min(fewest + 0.9, enough)))
+    if least >= reading.replicas:
+        return None
     return NoGain(
         reason=Reason.HOT_PARTITION if is_hot else Reason.SINK_LIMIT,
         replicas=least,
