@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gesscale.model.decision import Reason
 from gesscale.policies.gesscale.analysis.changes import ChangeTimes
 from gesscale.policies.gesscale.analysis.sizing import LoadAhead, Size, SizingRule, TooFew, Why
+from gesscale.policies.gesscale.reasons import reason_to_stay
 
 SIZES = tuple(Size(n, 100.0 * n, 95.0 * n) for n in range(1, 9))
 
@@ -164,3 +166,21 @@ def test_no_removal_leaves_less_than_the_load(
     # After a change the same figures ask for no other one, if the job does not stop for it.
     if not stop_s and size.replicas >= present:
         assert replace(one, present=size).choose().size.replicas >= present
+
+
+@given(
+    present=st.integers(1, 8),
+    most=st.integers(1, 8),
+    load=st.floats(1, 1200),
+    backlog=st.floats(0, 20_000),
+    ceiling=st.floats(50, 800),
+)
+def test_rows_wait_for_cheapness_only_if_another_number_carries_more(
+    present: int, most: int, load: float, backlog: float, ceiling: float
+) -> None:
+    flat = tuple(Size(n, min(100.0 * n, ceiling), min(95.0 * n, ceiling)) for n in range(1, 9))
+    sizes = tuple(size for size in flat[:most] if size.replicas == 1 or size.mid > flat[size.replicas - 2].mid)
+    one = replace(rule(present, load, backlog=backlog, sizes=sizes), present=flat[present - 1])
+    choice = one.choose()
+    if reason_to_stay(one, choice.why) is Reason.CHEAPER_TO_WAIT:
+        assert max(size.mid for size in sizes) > one.present.mid
