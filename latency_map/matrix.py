@@ -48,8 +48,7 @@ class LatencyMap:
     _cache: dict[Hashable, Any] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        names = tuple(self.names)
-        check_names(names)
+        names = check_names(self.names)
         rtt_ms = read_only(as_delays(self.rtt_ms, names), np.float64)
         _check_delays(names, rtt_ms, DelayUnit.MS, DelayKind.RTT, Asymmetry.REFUSE)
         if _has_one_way_pairs(rtt_ms) or np.isnan(rtt_ms.diagonal()).any():
@@ -95,8 +94,7 @@ class LatencyMap:
             A name is empty or occurs twice, the shape does not fit, a delay is not a number, negative, infinite, not
             zero from a node to itself, or asymmetric if that is refused; or an option has no such value.
         """
-        names = tuple(names)
-        check_names(names)
+        names = check_names(names)
         matrix = as_delays(values, names, member(DelayUnit, unit))
         _check_delays(names, matrix, unit, kind, asymmetry)
         rtt_ms = round_trips_ms(matrix, unit=unit, kind=kind, asymmetry=asymmetry)

@@ -1,9 +1,9 @@
 """Valid names of the nodes of a latency map."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, KeysView, Sequence, Set
 
 from gesscale.common.errors import Problem
-from latency_map.errors import error_of
+from latency_map.errors import LatencyMapError, error_of
 
 #: Largest number of nodes of a map; its matrix then takes 200 MB.
 MAX_NODES = 5000
@@ -28,15 +28,19 @@ def find_name_fault(names: Sequence[str]) -> tuple[int, Problem] | None:
     return None
 
 
-def check_names(names: Sequence[str]) -> None:
-    """Reject invalid names.
+def check_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Return names as a tuple, and reject invalid ones.
 
     Raises
     ------
     LatencyMapError
         There is none or there are too many, one is empty, too long, not printable or has blanks around it, or
-        one occurs twice.
+        one occurs twice; or they have no order, as in a set.
     """
+    if isinstance(names, Set) and not isinstance(names, KeysView):
+        raise LatencyMapError("map-names-unordered")
+    names = tuple(names)
     if fault := find_name_fault(names):
         position, problem = fault
         raise error_of(problem, place=f"node {position + 1}")
+    return names

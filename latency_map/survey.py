@@ -52,11 +52,13 @@ class Survey:
     changes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        names = tuple(self.names)
-        check_names(names)
+        names = check_names(self.names)
         shape = (len(names), len(names))
         rtt_ms = read_only(as_delays(self.rtt_ms, names), np.float64)
         marks = np.asarray(self.estimated)
+        if marks.size and (marks.dtype != np.bool_ or isinstance(self.estimated, np.ma.MaskedArray)):
+            got = f"{type(self.estimated).__name__} of {marks.dtype}"
+            raise LatencyMapError("map-value-invalid", place="estimated", expected="True or False", got=got)
         estimated = read_only(marks if marks.size else np.zeros(shape, dtype=bool), np.bool_)
         if estimated.shape != shape:
             raise LatencyMapError("map-shape-invalid", nodes=len(names), shape=" x ".join(map(str, estimated.shape)))

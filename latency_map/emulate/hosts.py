@@ -6,16 +6,20 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import TypeVar
 
 from gesscale.common.text import shortened
 from latency_map.addresses import Address, Network, parse_address, parse_network, refuse_zone
 from latency_map.emulate import DEVICE
 from latency_map.errors import LatencyMapError, error_of
 
+Destination = TypeVar("Destination", Address, Network)
+
 COLUMNS = ("name", "address", "device", "networks")
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _NAMED = 3
+_BROADCAST = "255.255.255.255"
 _DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,14}")
 
 
@@ -42,8 +46,8 @@ class Host:
     def __post_init__(self) -> None:
         try:
             self._check_words()
-            address = str(self._address())
-            networks = tuple(dict.fromkeys(str(parse_network(each)) for each in self.networks))
+            address = str(_routable(parse_address(self.address)))
+            networks = tuple(dict.fromkeys(str(_routable(parse_network(each))) for each in self.networks))
         except LatencyMapError as error:
             raise error_of(*error.problems, place=f"host {shortened(self.name)}") from None
         object.__setattr__(self, "address", address)
@@ -63,12 +67,13 @@ class Host:
                 refuse_zone(value)
                 raise LatencyMapError(code, got=value)
 
-    def _address(self) -> Address:
-        address = parse_address(self.address)
-        only_here = address.is_link_local and address.version == 6
-        if only_here or address.is_loopback or address.is_unspecified or address.is_multicast:
-            raise LatencyMapError("host-address-unroutable", address=self.address)
-        return address
+
+def _routable(to: Destination) -> Destination:
+    """Return a destination; raise LatencyMapError if packets to it do not reach one other node."""
+    only_here = to.is_link_local and to.version == 6
+    if only_here or to.is_loopback or to.is_unspecified or to.is_multicast or str(to) == _BROADCAST:
+        raise LatencyMapError("host-address-unroutable", address=str(to))
+    return to
 
 
 def check_hosts(hosts: Sequence[Host]) -> None:
@@ -111,6 +116,9 @@ def parse_hosts(text: str, source: str, *, device: str = DEVICE) -> tuple[Host, 
         raise LatencyMapError("hosts-csv-invalid", source=source, cause=str(error)) from None
     if not rows:
         raise LatencyMapError("hosts-missing", source=source)
+    heading = [label.strip() for label in reader.fieldnames or ()]
+    if len(set(heading)) < len(heading):  # DictReader would take the last one
+        raise LatencyMapError("hosts-columns-invalid", source=source, place="heading", columns=heading)
     return tuple(_host(row, source, f"host {number}", device) for number, row in enumerate(rows, 1))
 
 

@@ -162,3 +162,25 @@ def test_maps_and_surveys_take_masks_durations_and_no_other_names():
             assert np.array_equal(each.rtt_ms, square(expected), equal_nan=True)
     with refused("map-name-invalid", LatencyMapError):
         LatencyMap(names=(1, 2), rtt_ms=square(5))
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda names: LatencyMap.from_delays(names, square(5), unit="ms", kind="rtt"),
+        lambda names: Survey(names=names, rtt_ms=square(5)),
+    ],
+)
+@pytest.mark.parametrize("kind", [set, frozenset])
+def test_names_without_an_order_are_refused(build, kind):
+    assert build(dict.fromkeys(NAMES).keys()).names == NAMES
+    with refused("map-names-unordered", LatencyMapError):
+        build(kind(NAMES))
+
+
+@pytest.mark.parametrize(
+    "marks", [[["False"] * 2] * 2, [[0.0, 1.0]] * 2, np.ma.masked_equal([[True, False]] * 2, value=True)]
+)
+def test_marks_of_estimates_are_true_or_false(marks):
+    with refused("map-value-invalid", LatencyMapError, place="estimated"):
+        Survey(names=NAMES, rtt_ms=square(5), estimated=marks)

@@ -16,7 +16,8 @@ WANTED = (
 )
 
 
-UNROUTABLE = ("127.0.0.1", "::1", "::ffff:127.0.0.1", "::ffff:0.0.0.0", "::", "224.0.0.1", "ff02::1")
+UNROUTABLE = ("127.0.0.1", "::1", "::ffff:127.0.0.1", "::ffff:0.0.0.0", "::", "224.0.0.1", "ff02::1", "255.255.255.255")
+NONE = ("127.0.0.0/8", "224.0.0.0/4", "::ffff:127.0.0.0/104", "fe80::/64", "ff00::/8", "::1/128")
 
 
 @pytest.mark.parametrize("text", [CSV, "\ufeff" + CSV], ids=["plain", "with a mark"])
@@ -40,6 +41,11 @@ def test_hosts_are_read_from_csv(text):
         ("name,address,networks\nedge1,10.7.0.1,0.0.0.0/0\n", "network-invalid", "host 'edge1'"),
         ("name,address,networks\nedge1,10.7.0.1,::/0\n", "network-invalid", "host 'edge1'"),
         ("name,address,networks\nedge1,10.7.0.1,::ffff:0:0/96\n", "network-invalid", "host 'edge1'"),
+        *(
+            (f"name,address,networks\nedge1,10.7.0.1,{wrong}\n", "host-address-unroutable", "host 'edge1'")
+            for wrong in NONE
+        ),
+        ("name,address,address\nedge1,10.7.0.1,10.7.0.2\n", "hosts-columns-invalid", "heading"),
         ("name,address\n../edge,10.7.0.1\n", "host-name-invalid", "host '../edge'"),
         ("name,address,device\nedge1,10.7.0.1,eth0; reboot\n", "host-device-invalid", "host 'edge1'"),
     ],

@@ -30,7 +30,7 @@ def test_asymmetry_of_an_undated_table_is_refused(measured_at_s, asked):
     ("change", "code", "fields"),
     [
         ({"rtt_ms": np.zeros((2, 3))}, "map-shape-invalid", {"nodes": 2, "shape": "2 x 3"}),
-        ({"estimated": np.zeros((3, 3))}, "map-shape-invalid", {"nodes": 2, "shape": "3 x 3"}),
+        ({"estimated": np.zeros((3, 3), dtype=bool)}, "map-shape-invalid", {"nodes": 2, "shape": "3 x 3"}),
         ({"rtt_ms": np.array([[0.0, -1.0], [0.0, 0.0]])}, "map-delay-invalid", {"place": "a to b", "got": -1.0}),
         ({"rtt_ms": np.array([[0.0, np.inf], [0.0, 0.0]])}, "map-delay-invalid", {"got": np.inf}),
     ],
