@@ -31,8 +31,8 @@ RECENT, FEWEST = 15, 3
 CHANGED_ERRORS, CHANCE_ERRORS = 4.0, 1.5
 #: Weight of a batch in the noise, and the largest deviation that counts.
 NOISE_GAIN, MAX_DEVIATION = 0.02, 3.0
-#: Share of the law's variance that a difference of the rows by a factor of e has.
-APART_SHARE = 0.5
+#: Share of the law's variance that a difference of the rows by a factor of e has, and one that is negligible.
+APART_SHARE, LEAST_SHARE = 0.5, 0.05
 #: A change of the time of a batch may be one of its fixed time by this share of one of the time of its rows.
 FIXED_SHARE = 0.25
 #: The change after which earlier batches count half, and the least that they count after any.
@@ -76,18 +76,21 @@ def _deviations(law: FittedBatchTime, evidence: BatchEvidence) -> tuple[Vector, 
     batches = np.array(evidence.recent)
     points, (rows, seconds) = points_of(batches[:, 2:]), batches.T[:2]
     overhead_s, each_s = law.times(points)
-    expected_s = overhead_s + each_s * rows
-    variance = (law.half_width(points, rows) / quantile(math.inf)) ** 2
-    counts, is_known = np.ones(len(batches)), np.zeros(len(batches), dtype=bool)
-    for at, batch in enumerate(evidence.recent):
-        counts[at] = sum(map(batch.is_alike, evidence.recent))
-        if (known := known_sums(evidence.placements, batch)) is not None:
-            expected_s[at] *= known.seconds / (overhead_s[at] * known.one + each_s[at] * known.rows)
-            is_known[at] = True
-            # The law is asked only for the effect of a difference in rows.
-            apart = min(1.0, abs(math.log(batch.rows * known.one / known.rows)))
-            variance[at] = APART_SHARE * variance[at] * apart**2 + evidence.noise / known.batches
-    return np.asarray(seconds / expected_s - 1), 1 / (evidence.noise + counts * variance), is_known
+    expected_s, is_known = overhead_s + each_s * rows, np.zeros(len(batches), dtype=bool)
+    # The share of the law's variance that counts: a known placement needs it only for a difference in rows.
+    share, chance = np.ones(len(batches)), np.full(len(batches), evidence.noise)
+    for conditions in {each[2:6] for each in evidence.recent}:
+        alike = (batches[:, 2:6] == conditions).all(axis=1)
+        known = known_sums(evidence.placements, evidence.recent[int(np.argmax(alike))])
+        if known is not None:
+            is_known[alike] = True
+            expected_s[alike] *= known.seconds / (overhead_s * known.one + each_s * known.rows)[alike]
+            share[alike] = APART_SHARE * np.minimum(1, np.log(rows[alike] * known.one / known.rows) ** 2)
+            chance[alike] += alike.sum() * evidence.noise / known.batches
+        share[alike] *= alike.sum()
+    if (share > LEAST_SHARE).any():
+        chance += share * (law.half_width(points, rows) / quantile(math.inf)) ** 2
+    return np.asarray(seconds / expected_s - 1), 1 / chance, is_known
 
 
 def _newest_alike(
