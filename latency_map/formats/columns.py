@@ -35,6 +35,7 @@ _OTHER_STATISTIC = re.compile(
 _FILL = word_set("in of the value network net tcp icmp udp link path measured observed time times packet")
 _ELAPSED = word_set("time times elapsed duration offset uptime")
 _LAST_RESORT = word_set("value weight")
+_OTHER_FIGURE = word_set("bandwidth throughput capacity speed mbps gbps kbps bps hops distance km total sum")
 
 _ENDS: Sequence[tuple[frozenset[str], frozenset[str]]] = (
     (word_set("from source src origin"), word_set("to target tgt destination dest dst")),
@@ -113,6 +114,11 @@ def rank_of(label: str) -> str:
     if words & UNITS.keys():
         return "elapsed" if words & _ELAPSED or words == {"s"} else "delay"
     return "last" if words <= _LAST_RESORT else ""
+
+
+def is_other_figure(label: str) -> bool:
+    """Return whether a label is that of another figure than a delay, such as a percentile, a loss or a bandwidth."""
+    return rank_of(label) == "other" or bool(set(words_of(label)) & (LOSS | _OTHER_FIGURE))
 
 
 def is_delay_label(label: str) -> bool:

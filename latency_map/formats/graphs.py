@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
-from xml.etree.ElementTree import ParseError
+from xml.etree.ElementTree import ParseError, fromstring
 
 from gesscale.common.errors import Problem
 from latency_map.errors import LatencyMapError
@@ -57,14 +57,20 @@ def read_graphml(source: MapSource, options: ImportOptions) -> Readings:
         raise LatencyMapError("map-doctype-refused", source=source.name)
     with _networkx_errors(source.name, "GraphML") as notes:
         graph = nx.parse_graphml(text, force_multigraph=True)
+        root = fromstring(text)  # noqa: S314 - without a DOCTYPE, and networkx parsed it
+        listed = {each.get("id") for each in root.iter() if each.tag.endswith("node")}
+    if unknown := sorted(set(graph) - listed):  # networkx adds them
+        raise LatencyMapError("map-ends-unknown", source=source.name, ends=unknown, nodes=sorted(map(str, listed)))
     return _of_graph(source, graph, notes, options)
 
 
 def _of_graph(source: MapSource, graph: Graph, notes: list[Problem], options: ImportOptions) -> Readings:
     """Return the delays of the edges; whether they are links or measurements is decided by their number."""
     nodes: list[Json] = [{**attributes, "id": str(node).strip()} for node, attributes in graph.nodes(data=True)]
+    usual = graph.graph.get("edge_default")
+    usual = usual if isinstance(usual, dict) else {}
     edges = [
-        {**attributes, "source": str(a).strip(), "target": str(b).strip()}
+        {**usual, **attributes, "source": str(a).strip(), "target": str(b).strip()}
         for a, b, attributes in graph.edges(data=True)
     ]
     if not edges:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from latency_map.errors import LatencyMapError
-from latency_map.formats.columns import find_columns, has_columns, is_delay_label, words_of
+from latency_map.formats.columns import find_columns, has_columns, is_delay_label, is_other_figure, rank_of, words_of
 from latency_map.formats.foreign import json_looks_like
 from latency_map.formats.json_programs import program_of
 from latency_map.formats.json_table import HEADS, NODES, TIMES, Object, ObjectList, flat, read_list
@@ -54,6 +54,8 @@ def _only_table(source: str, content: Json, options: ImportOptions) -> ObjectLis
     ends = {options.from_column, options.to_column}
     tables = [table for table in _tables(content, (), ()) if has_columns(table.labels) or ends <= set(table.labels)]
     tables = [table for table in tables if table.key == options.delay_column] or tables
+    if len(tables) == 1 and (other := _other_figure(tables[0])) and other != options.delay_column:
+        raise LatencyMapError("map-metric-unknown", source=source, label="key", got=other)
     if len(tables) == 1:
         return tables[0]
     if tables:
@@ -65,11 +67,19 @@ def _only_table(source: str, content: Json, options: ImportOptions) -> ObjectLis
     raise LatencyMapError("map-format-unknown", source=source, looks_like=f"JSON: {kind_of(content)}")
 
 
+def _other_figure(table: ObjectList) -> str:
+    """Return the key of a list of another figure whose objects do not name their delay; "" if it is of delays."""
+    named = any(rank_of(label) == "delay" for label in table.labels if label != "delay")
+    return "" if named else next(filter(is_other_figure, table.path), "")
+
+
 def _tables(content: Json, path: tuple[str, ...], holders: tuple[Object, ...]) -> Iterator[ObjectList]:
     """Return all lists of objects or of lists that are not empty, and all objects of delays by node."""
     if isinstance(content, list):
         holder = holders[-1] if holders else {}
-        rows = _matrix(content, holder) or _with_source(_rows(content), holder)
+        headings = [value for value in holder.values() if isinstance(value, list) and _is_heading(value)]
+        rows = _rows([*headings, *content]) if headings else []
+        rows = rows or _matrix(content, holder) or _with_source(_rows(content), holder)
         if rows and not set(words_of(path[-1] if path else "")) & NODES:
             yield ObjectList(path, holders, rows)
     elif isinstance(content, dict) and len(path) < _DEPTH:
@@ -102,10 +112,15 @@ def _rows(content: list[Json], depth: int = 0) -> list[Object]:
         return []
     if len(lists) == len(lists[0]) and not any(isinstance(cell, str | dict) for each in lists for cell in each):
         return []  # a matrix without names
-    head = [each for each in lists[0] if isinstance(each, str)]
-    if len(head) == len(lists[0]) and has_columns(head) and any(map(is_delay_label, head)):
-        return [dict(zip(head, each, strict=True)) for each in lists[1:]]
+    if _is_heading(lists[0]):
+        return [dict(zip(map(str, lists[0]), each, strict=True)) for each in lists[1:]]
     return [flat({"source": a, "target": b, "delay": rest[0]}) for a, b, *rest in lists if len(rest) == 1]
+
+
+def _is_heading(content: list[Json]) -> bool:
+    """Return whether a list has labels of the ends of a pair and of a delay."""
+    labels = [each for each in content if isinstance(each, str)]
+    return len(labels) == len(content) and has_columns(labels) and any(map(rank_of, labels))
 
 
 def _matrix(content: list[Json], holder: Object) -> list[Object]:
@@ -125,7 +140,8 @@ def _nested(content: Object) -> list[Object]:
     inner = {key: value for key, value in content.items() if isinstance(value, dict) and key not in HEADS}
     keys = {key for value in inner.values() for key in value}
     others = [value for key, value in content.items() if key not in (*inner, *HEADS, *TIMES)]
-    if not keys & inner.keys() or not all(isinstance(value, str) for value in others):
+    figures = any(is_delay_label(key) or is_other_figure(key) for key in keys - inner.keys())
+    if figures or not keys & inner.keys() or not all(isinstance(value, str) for value in others):
         return []
     rows: list[Object] = []
     for a, row in inner.items():

@@ -1,11 +1,12 @@
 """Answers of the HTTP API of Prometheus with delays of ping_exporter, blackbox, Cilium, Liqo and others."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 
 from gesscale.common.errors import Problem
 from latency_map.errors import LatencyMapError
-from latency_map.formats.columns import find_columns, is_delay_label, parse_label, words_of
+from latency_map.formats.columns import find_columns, is_delay_label, is_other_figure, parse_label, words_of
 from latency_map.formats.json_table import Object, ObjectList, read_list
 from latency_map.formats.json_text import Json, at, listed, members
 from latency_map.formats.samples import Readings
@@ -25,7 +26,10 @@ _CHOSEN = {
     "protocol": "icmp",
     "phase": "rtt",
     "address_type": "primary",
+    "le": "",
 }
+#: Those of them that have no other value for a delay.
+_STRICT = {"quantile", "phase", "le"}
 _TARGETS = {"target", "destination", "dst", "dest", "peer", "remote"}
 _SERVERS = ("exported_node", "node", "nodename", "kubernetes_node", "exported_instance", "instance", "host")
 _DELAY = re.compile(
@@ -54,12 +58,13 @@ def read_prometheus(source: MapSource, content: Json, options: ImportOptions) ->
     metric = _metric(source.name, sorted(every), options.delay_column)
     found = _without_variants(source.name, every[metric])
     start, end = _ends(source.name, metric, sorted({label for labels, _ in found for label in labels}), options)
-    losses = {
-        frozenset(labels.items()): {"loss_pct" if "percent" in words_of(name) else "loss_ratio": pairs[-1][1]}
-        for name, series in every.items()
-        for labels, pairs in series
-        if pairs and "loss" in words_of(name)
-    }
+    losses: dict[frozenset[tuple[str, str]], dict[Json, dict[str, Json]]] = {}
+    for name, series in every.items():
+        fact = {"probe_success": "success"}.get(name, "loss_pct" if "percent" in words_of(name) else "loss_ratio")
+        for labels, pairs in series if fact == "success" or "loss" in words_of(name) else ():
+            of_pair = losses.setdefault(_pair_of(labels), {})
+            for when, value in pairs:
+                of_pair.setdefault(when, {})[fact] = value
     unit, kind = parse_label(metric)
     known = kind or metric in _KNOWN or "ping" in words_of(metric)
     delay = "_".join(("rtt" if known else "latency", *filter(None, (unit,))))
@@ -68,12 +73,16 @@ def read_prometheus(source: MapSource, content: Json, options: ImportOptions) ->
         a, b = (_PORT.sub("", labels.get(label or "", "")) for label in (start, end))
         if not (a := a or options.probed_from or ""):
             raise LatencyMapError("map-source-missing", source=source.name, targets=[b])
-        loss = losses.get(frozenset(labels.items()), {})
-        rows += [{"source": a, "target": b, delay: value, "timestamp": when, **loss} for when, value in pairs]
+        lost = losses.get(_pair_of(labels), {})
+        usual = next(iter(lost.values())) if len(lost) == 1 else {}
+        rows += [
+            {"source": a, "target": b, delay: value, "timestamp": when, **lost.get(when, usual)}
+            for when, value in pairs
+        ]
     if not rows:
         raise LatencyMapError("map-empty", source=source.name, expected="values of a series")
     readings = read_list(source.name, ObjectList((), (), rows), DEFAULT_OPTIONS)
-    if metric == "probe_duration_seconds":
+    if metric == "probe_duration_seconds" or any(labels.get("protocol") == "http" for labels, _ in found):
         readings.warnings.append(Problem("map-probe-durations", {"metric": metric}))
     return readings
 
@@ -82,7 +91,7 @@ def _metric(source: str, names: list[str], chosen: str | None) -> str:
     """Return the metric of the delay; a single one may have any name with a word for it, or none."""
     found = [name for name in names if (name == chosen if chosen else name in _KNOWN or is_delay_label(name))]
     if not found and not chosen and len(names) == 1 and _DELAY.fullmatch(names[0]):
-        found = names
+        found = [] if is_other_figure(names[0]) else names
     if len(found) == 1:
         return found[0]
     code = "map-columns-ambiguous" if found else "map-column-missing"
@@ -93,13 +102,18 @@ def _without_variants(source: str, series: list[_Series]) -> list[_Series]:
     """Return the series of one figure for each pair, where a label distinguishes several of them."""
     for label, preferred in _CHOSEN.items():
         values = {labels.get(label, "") for labels, _ in series}
-        if len(values) > 1:
-            chosen = next((value for value in preferred.split() if value in values), None)
-            if chosen is None:
-                fields = {"wanted": "a delay", "found": sorted(values), "option": f"a query by the label {label}"}
-                raise LatencyMapError("map-columns-ambiguous", source=source, **fields)
-            series = [each for each in series if each[0].get(label) == chosen]
+        chosen = next((value for value in preferred.split() if value in values), None)
+        other = any(map(is_other_figure, values)) or (label in _STRICT and values != {""})
+        if chosen is None and (other or len(values) > 1):
+            fields = {"wanted": "a delay", "found": sorted(values), "option": f"a query by the label {label}"}
+            raise LatencyMapError("map-columns-ambiguous", source=source, **fields)
+        series = [each for each in series if chosen in (None, each[0].get(label))]
     return series
+
+
+def _pair_of(labels: Mapping[str, str]) -> frozenset[tuple[str, str]]:
+    """Return the labels that several figures of one pair share."""
+    return frozenset(each for each in labels.items() if each[0] not in _CHOSEN)
 
 
 def _ends(source: str, metric: str, labels: list[str], options: ImportOptions) -> tuple[str | None, str]:

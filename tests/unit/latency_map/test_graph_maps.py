@@ -15,6 +15,9 @@ def gml(nodes, edges, head=""):
     return f"graph [ {head} {listed}" + "".join(f"edge [ source {a} target {b} {rest} ] " for a, b, rest in edges) + "]"
 
 
+DEFAULT = '"latency" attr.type="string"><default>8 ms</default></key>'
+
+
 def graphml(names, edges):
     keys = '<key id="n" for="node" attr.name="name" attr.type="string"/>'
     keys += '<key id="e" for="edge" attr.name="latency" attr.type="string"/>'
@@ -115,6 +118,14 @@ def test_a_key_may_be_chosen():
     text = gml(["", ""], [(0, 1, "delay_ms 5 tcp_rtt_ms 6")])
     assert delay_ms(read(text, delay_column="tcp_rtt_ms"), "0", "1") == 6
     assert "import-key-assumed" in codes(read(gml(["", ""], [(0, 1, "weight 5")]), unit=MS).notes)
+
+
+def test_an_edge_of_graphml_to_no_node_is_refused_and_one_without_a_delay_has_the_default():
+    text = graphml(["a", "b"], [(0, 1, "8 ms")])
+    with refused("map-ends-unknown", LatencyMapError, ends=["n7"]):
+        read(text.replace('target="n1"', 'target="n7"'))
+    text = text.replace('<data key="e">8 ms</data>', "").replace('"latency" attr.type="string"/>', DEFAULT)
+    assert delay_ms(read(text), "a", "b") == 8
 
 
 def test_xml_of_others_is_named():

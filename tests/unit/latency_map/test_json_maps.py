@@ -42,6 +42,7 @@ def test_results_of_a_program_state_unit_and_kind(text):
     assert set(imported.survey.names) >= {"a", "b", "c", "d"}
 
 
+OTHER_VARIANTS = ({"quantile": "0.99"}, {"phase": "resolve"}, {"type": "worst"}, {"le": "0.1"})
 LINK = {"source": "a", "target": "b", "delay": "5 ms"}
 ENDS = {"source": "a", "target": "b"}
 NAMED = [{"id": 0, "name": "a"}, {"id": 1, "name": "b"}]
@@ -125,7 +126,13 @@ def test_every_form_of_a_list_gives_its_delay(content):
         ([{**GLOBALPING[0], "type": "http"}], "map-format-unknown"),
         ([{**RIPE[0], "avg": 5}], "map-ping-mean-contradicted"),
         ([{**RIPE[0], "rcvd": 2}], "map-ping-replies-unread"),
+        ({"bandwidth_mbps": {"a": {"b": 5, "a": 0}}}, "map-metric-unknown"),
+        ({"nodes": ["a", "b"], "loss": [[0, 1], [1, 0]]}, "map-metric-unknown"),
+        ({"throughput": [{"from": "a", "to": "b", "value": 5}]}, "map-metric-unknown"),
+        ({"a": {"b": 5, "avg": 5}, "b": {"a": 5, "avg": 5}}, "map-format-unknown"),  # no node is called avg
         (prometheus("ping_rtt_seconds", [({"instance": "b"}, "5")]), "map-column-missing"),
+        (prometheus("ping_jitter_seconds", [(ENDS, "5")]), "map-column-missing"),
+        *((prometheus("rtt_seconds", [(ENDS | label, "5")]), "map-columns-ambiguous") for label in OTHER_VARIANTS),
         (prometheus("probe_duration_seconds", [({"instance": "b"}, "5")]), "map-source-missing"),
         (prometheus("rtt_seconds", [(ENDS | {"type": each}, "5") for each in "xy"]), "map-columns-ambiguous"),
     ],
@@ -212,6 +219,23 @@ def test_loss_of_a_pair_in_prometheus_makes_its_delay_missing():
     answer = json.loads(json.dumps(PING_EXPORTER))
     answer["data"]["result"] += loss["data"]["result"]
     assert round_trips(read(answer)) == {"a-b": 5}
+
+
+def test_a_failed_probe_of_blackbox_has_no_delay():
+    delays = prometheus(
+        "probe_icmp_duration_seconds", [({"node": "a", "instance": "b", "phase": "rtt"}, "0")], "matrix"
+    )
+    success = prometheus("probe_success", [({"node": "a", "instance": "b"}, "0")], "matrix")
+    (series,), (states,) = delays["data"]["result"], success["data"]["result"]
+    series["values"][1][1], states["values"][1][1] = "0.005", "1"  # the first probe failed, the second took 5 ms
+    delays["data"]["result"].append(states)
+    assert round_trips(read(delays, kind=None)) == {"a-b": 5}
+
+
+def test_a_list_of_lists_has_its_heading_beside_it():
+    rows = [["a", "b", 5000, 0], ["b", "c", 7000, 0], ["a", "c", 1, 1]]
+    content = {"columns": ["src", "dst", "rtt_us", "loss"], "index": [0, 1, 2], "data": rows}  # pandas, orient="split"
+    assert round_trips(read(content, kind=None)) == {"a-b": 5, "b-c": 7}
 
 
 def test_probes_of_ripe_that_ping_each_other_are_one_node_each():
