@@ -17,8 +17,10 @@ LINKS = {"links", "link", "edges", "edge", "connections", "arcs"}
 NODES = {"nodes", "node", "vertices", "machines", "machine", "hosts", "switches", "routers", "devices"}
 _ID = {"id", "name", "key", "label", "hostname", "host"} | NODES
 HEADS = ("metadata", "meta", "info", "header", "graph")
-TIMES = ("timestamp", "ts", "time", "datetime", "date", "measured_at", "collected_at", "generated_at", "updated_at")
-TIMES += ("created_at", "updated", "generated", "last_updated", "updatedAt", "createdAt", "generatedAt")
+TIMES = tuple(
+    "timestamp ts time datetime date measured_at collected_at generated_at updated_at created_at updated generated"
+    " last_updated updatedAt createdAt generatedAt".split()
+)
 Object = Mapping[str, Json]
 _NAMES = {str, int}
 
