@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from gesscale.common.errors import Problem
 from latency_map.errors import LatencyMapError
-from latency_map.formats.columns import find_columns, is_delay_label, parse_label, words_of
+from latency_map.formats.columns import find_columns, is_delay_label, parse_label, word_set, words_of
 from latency_map.formats.json_text import Json, kind_of
 from latency_map.formats.rows import RowReader, parse_time, unit_of
 from latency_map.formats.samples import DelaySample, Readings
@@ -17,9 +17,9 @@ LINKS = {"links", "link", "edges", "edge", "connections", "arcs"}
 NODES = {"nodes", "node", "vertices", "machines", "machine", "hosts", "switches", "routers", "devices"}
 _ID = {"id", "name", "key", "label", "hostname", "host"} | NODES
 HEADS = ("metadata", "meta", "info", "header", "graph")
-TIMES = tuple(
+TIMES = word_set(
     "timestamp ts time datetime date measured_at collected_at generated_at updated_at created_at updated generated"
-    " last_updated updatedAt createdAt generatedAt".split()
+    " last_updated updatedAt createdAt generatedAt"
 )
 Object = Mapping[str, Json]
 _NAMES = {str, int}
