@@ -56,9 +56,9 @@ def read_list(source: str, table: ObjectList, options: ImportOptions, *, ids_onl
     unit, kind = _meaning(source, table, reader)
     directed = table.holder.get("directed")
     graph = table.key.lower() in LINKS or directed is not None
-    times = [] if graph else [head[key] for head in _heads(table) for key in TIMES if key in head]
+    times = [parse_time(head.get(key)) for head in _heads(table) for key in TIMES if not graph]
     names, name_of, notes, warnings = _nodes(source, table, reader, ids_only=ids_only)
-    every = _samples(source, table, reader, parse_time(times[0]) if times else None, name_of)
+    every = _samples(source, table, reader, min((at_s for at_s in times if at_s is not None), default=None), name_of)
     return Readings(
         samples=[_of_link(sample) if graph else sample for sample in every],
         unit=unit,

@@ -238,6 +238,11 @@ def test_a_list_of_lists_has_its_heading_beside_it():
     assert round_trips(read(content, kind=None)) == {"a-b": 5, "b-c": 7}
 
 
+def test_the_oldest_time_of_a_list_is_its_age():
+    content = {"generated_at": "2023-11-14T22:13:30Z", "ts": 1_700_000_000, "time": "soon", "data": [LINK]}
+    assert read(content).survey.measured_at_s == 1_700_000_000  # 2023-11-14T22:13:20Z
+
+
 def test_probes_of_ripe_that_ping_each_other_are_one_node_each():
     ends = {"a": "198.51.100.1", "b": "198.51.100.2"}
     mesh = [
