@@ -6,7 +6,7 @@ time are used, so that no delay contradicts what its row states beside it.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from latency_map.errors import LatencyMapError
@@ -55,21 +55,31 @@ _OF_END |= word_set("pod router switch device machine point endpoint end label i
 
 #: Words of a share of lost probes, or of others with one of the words for a share.
 LOSS = word_set("loss losses lost packetloss dropped drop drops timeouts")
-SUCCESS_SHARE = word_set("success availability received delivery delivered")
 PERCENT, RATIO = word_set("% pct percent percentage"), word_set("ratio fraction share")
-_COUNTED = word_set("packet packets probe probes pkt pkts count ping pings icmp total number of replies avg rate is")
-_SENT = word_set("sent snt transmitted xmt tx total")
-_RECEIVED = word_set("received recv rcv rcvd rx replies samples count")
-GOOD = word_set("success successful succeeded ok reachable alive up online available valid")
+SHARE = PERCENT | RATIO | {"rate"}
 BAD = word_set("timeout timedout failed failure failures fail error errors errno down dead unreachable")
 STATUS = word_set("status state outcome result")
-CODES = word_set("rc returncode exit errno code http")
+_GOOD = word_set("success successful succeeded ok reachable alive up online available valid")
+_OF_SHARE = BAD | word_set("success availability received delivery delivered")
+_COUNTED = word_set("packet packets probe probes pkt pkts count ping pings icmp total number of replies avg rate is")
 _OF_STATUS = word_set("is was probe ping icmp test check connection request return link node host measurement last")
 _TIME = _ELAPSED | word_set("timestamp timestamps datetime date ts epoch when at unixtime day measured created updated")
 _TIME |= word_set("collected recorded observed sampled started ended start end begin")
 _OF_TIME = word_set("utc gmt unix iso measurement query probe ping sample test check run event local server log last")
-_METRIC = word_set("metric measure statistic stat variable quantile percentile")
-_DIRECTION = word_set("kind direction way")
+_UNIT = word_set("unit units uom")
+#: Words of columns with facts on the delay: some of the first, and others among the second only.
+_FACTS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
+    "units": (_UNIT, _DELAY | _FILL),
+    "losses": (LOSS, _COUNTED | SHARE),
+    "shares": (_OF_SHARE, _COUNTED | SHARE),
+    "statuses": (_GOOD | BAD | STATUS, _OF_STATUS),
+    "sent": (word_set("sent snt transmitted xmt tx total"), _COUNTED),
+    "received": (word_set("received recv rcv rcvd rx replies samples count"), _COUNTED),
+    "times": (_TIME, _OF_TIME | UNITS.keys()),
+}
+#: Words of columns that may contradict a delay, where they are none of these.
+_DOUBTFUL = LOSS | STATUS | _UNIT | (BAD - {"down"}) | word_set("success exit rc returncode kind direction way")
+_DOUBTFUL |= word_set("metric measure statistic stat variable quantile percentile")
 
 _WORD = re.compile(r"p\d+|[^\W\d_]+|\d+|%")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -127,21 +137,18 @@ def is_delay_label(label: str) -> bool:
 
 
 class Columns(NamedTuple):
-    """Positions of the columns of a list, from 0; None or none for those that it does not have."""
+    """Positions of the columns of a list, from 0; none for those that it does not have."""
 
     source: int
     target: int
     delay: int
-    unit: int | None = None
+    units: tuple[int, ...] = ()
     #: Losses and statuses, each of which may state that all probes were lost.
     losses: tuple[int, ...] = ()
     statuses: tuple[int, ...] = ()
-    sent: int | None = None
-    received: int | None = None
+    sent: tuple[int, ...] = ()
+    received: tuple[int, ...] = ()
     times: tuple[int, ...] = ()
-    #: Names of what the delay is, and its direction, by row.
-    metric: int | None = None
-    direction: int | None = None
 
 
 def has_columns(labels: Sequence[str]) -> bool:
@@ -149,56 +156,47 @@ def has_columns(labels: Sequence[str]) -> bool:
     return bool(_pairs_of_ends([words_of(label) for label in labels]))
 
 
-def find_columns(file: str, labels: Sequence[str], options: ImportOptions, *, with_ends: bool = True) -> Columns:
-    """Return the columns of a list of pairs, by labels or as the options name them; -1 for the ends if it has none.
+def find_columns(file: str, labels: Sequence[str], options: ImportOptions) -> Columns:
+    """Return the columns of a list of pairs, by labels or as the options name them.
 
     Raises
     ------
     LatencyMapError
         A column is missing, or several fit.
     """
-    source, target = _find_ends(file, labels, options) if with_ends else (-1, -1)
+    source, target = _find_ends(file, labels, options)
     rest = [at for at in range(len(labels)) if at not in (source, target)]
     delay = _find_delay(file, labels, rest, options.delay_column)
     words = {at: frozenset(words_of(labels[at])) for at in rest if at != delay}
+    found = {
+        fact: tuple(at for at, each in words.items() if each & kinds and each <= kinds | others)
+        for fact, (kinds, others) in _FACTS.items()
+    }
+    shares = tuple(at for at in found.pop("shares") if words[at] & SHARE)
+    unit = _named(file, labels, options.unit_column, "--unit-column")
+    found["units"] = found["units"] if unit is None else (unit,)
+    if len(found["units"]) > 1:
+        raise _ambiguous(file, labels, found["units"], "--unit-column")
+    return Columns(source, target, delay, **found | {"losses": found["losses"] + shares})
 
-    def having(kinds: frozenset[str], beside: frozenset[str]) -> list[int]:
-        return [at for at, each in words.items() if each & kinds and each <= kinds | beside]
 
-    def one(found: list[int], option: str) -> int | None:
-        return _only(file, labels, found, option) if found else None
-
-    units = having(word_set("unit units uom"), _DELAY | _FILL)
-    if options.unit_column is not None:
-        units = [_named(file, labels, options.unit_column, "--unit-column")]
-    of_share = PERCENT | RATIO | {"rate"}
-    shares = [at for at in having(SUCCESS_SHARE | BAD, _COUNTED | of_share) if words[at] & of_share]
-    return Columns(
-        source=source,
-        target=target,
-        delay=delay,
-        unit=one(units, "--unit-column"),
-        losses=tuple(having(LOSS, _COUNTED | PERCENT | RATIO) + shares),
-        statuses=tuple(having(GOOD | BAD | STATUS | CODES - {"code", "http"}, _OF_STATUS | CODES)),
-        sent=next(iter(having(_SENT, _COUNTED)), None),
-        received=next(iter(having(_RECEIVED, _COUNTED)), None),
-        times=tuple(having(_TIME, _OF_TIME | UNITS.keys())),
-        metric=one(having(_METRIC, frozenset(("name", "type"))), "--delay"),
-        direction=one(having(_DIRECTION, _DELAY), "--delay"),
-    )
+def unused_columns(file: str, labels: Sequence[str], columns: Columns) -> tuple[int, ...]:
+    """Return the columns that are not used; raise LatencyMapError if one may contradict a delay."""
+    used = {at for each in columns for at in (each if isinstance(each, tuple) else (each,))}
+    unused = tuple(at for at in range(len(labels)) if at not in used)
+    if doubtful := [labels[at] for at in unused if not rank_of(labels[at]) and _DOUBTFUL & set(words_of(labels[at]))]:
+        raise LatencyMapError("map-column-doubtful", source=file, found=doubtful)
+    return unused
 
 
 def _find_ends(file: str, labels: Sequence[str], options: ImportOptions) -> tuple[int, int]:
     """Return the columns of the two ends of a pair."""
-    source = options.from_column and _named(file, labels, options.from_column, "--from")
-    target = options.to_column and _named(file, labels, options.to_column, "--to-node")
+    source = _named(file, labels, options.from_column, "--from")
+    target = _named(file, labels, options.to_column, "--to-node")
     words = [words_of(label) for label in labels]
-    pairs = _pairs_of_ends(words)
-    if isinstance(source, int):
-        pairs = [(source, b) for b in dict.fromkeys(b for _, b in pairs if b != source)]
-    if isinstance(target, int):
-        pairs = [(a, target) for a in dict.fromkeys(a for a, _ in pairs if a != target)]
-        pairs = [(source, target)] if isinstance(source, int) else pairs
+    pairs = [(a, b) for a, b in _pairs_of_ends(words) if source in (None, a) and target in (None, b)]
+    if source is not None and target is not None:
+        pairs = [(source, target)]
     if len({tuple(frozenset(words[at]) - _SAME for at in pair) for pair in pairs}) == 1:  # labels of the same nodes
         best = max(_preference(words, pair) for pair in pairs)
         pairs = [pair for pair in pairs if _preference(words, pair) == best]
@@ -240,22 +238,17 @@ def _preference(words: Sequence[Sequence[str]], pair: tuple[int, int]) -> tuple[
 
 def _find_delay(file: str, labels: Sequence[str], rest: Sequence[int], chosen: str | None) -> int:
     """Return the column of the delay, an elapsed time only if no label is that of a delay."""
-    if chosen is not None:
-        return _named(file, labels, chosen, "--delay")
+    named = _named(file, labels, chosen, "--delay")
+    if named is not None:
+        return named
     ranks = {at: rank_of(labels[at]) for at in rest}
     for rank in ("delay", "other", "elapsed", "last"):
         found = [at for at, each in ranks.items() if each == rank]
-        if found and rank != "other":
-            return _only(file, labels, found, "--delay")
-        if found:  # the least, a percentile or the jitter is not the delay unless the caller says so
+        if len(found) > 1 or (found and rank == "other"):  # the least or a percentile only if the caller says so
             raise _ambiguous(file, labels, found, "--delay")
+        if found:
+            return found[0]
     raise LatencyMapError("map-column-missing", source=file, wanted="a delay", found=list(labels), option="--delay")
-
-
-def _only(file: str, labels: Sequence[str], found: Sequence[int], option: str) -> int:
-    if len(found) > 1:
-        raise _ambiguous(file, labels, found, option)
-    return found[0]
 
 
 def _ambiguous(file: str, labels: Sequence[str], found: Sequence[int], option: str) -> LatencyMapError:
@@ -264,8 +257,10 @@ def _ambiguous(file: str, labels: Sequence[str], found: Sequence[int], option: s
     return LatencyMapError("map-columns-ambiguous", source=file, wanted=wanted, found=names, option=option)
 
 
-def _named(file: str, labels: Sequence[str], name: str, option: str) -> int:
-    """Return the column that an option names."""
+def _named(file: str, labels: Sequence[str], name: str | None, option: str) -> int | None:
+    """Return the column that an option names; None if it names none."""
+    if name is None:
+        return None
     exact = [at for at, label in enumerate(labels) if label == name]
     found = exact or [at for at, label in enumerate(labels) if label.lower() == name.strip().lower()]
     if len(found) != 1:

@@ -55,7 +55,7 @@ def read_matrix(source: MapSource, options: ImportOptions) -> Readings:
     order = _order(sheet, names, labels, lines)
     corner = first.cells[0] if lead and len(first.cells) > count else ""
     if rank_of(corner) == "other" or set(words_of(corner)) & LOSS:
-        raise sheet.cell_error(first, 0, "map-metric-unknown", label="corner", got=corner)
+        raise sheet.cell_error(first, 0, "map-column-doubtful", found=[corner])
     unit, kind = parse_label(corner) if is_delay_label(corner) else (None, None)
     if len(stated := ({unit} | units) - {None}) > 1:
         raise sheet.cell_error(first, 0, "map-units-contradict", units=sorted(map(str, stated)))

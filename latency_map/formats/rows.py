@@ -16,15 +16,16 @@ from gesscale.common.text import truncated_repr
 from latency_map.errors import LatencyMapError
 from latency_map.formats.columns import (
     BAD,
-    CODES,
     LOSS,
     PERCENT,
     RATIO,
+    SHARE,
     STATUS,
     UNITS,
     Columns,
     parse_label,
     rank_of,
+    unused_columns,
     word_set,
     words_of,
 )
@@ -57,8 +58,8 @@ class RowReader:
     labels: Sequence[str]
     columns: Columns
     #: Unit and direction of the label of the delay; None if it has none (unit, kind).
-    unit: DelayUnit | None = None
-    kind: DelayKind | None = None
+    unit: DelayUnit | None = field(init=False)
+    kind: DelayKind | None = field(init=False)
     #: Whether a loss of 1 was taken as total, and whether one above 1 was seen, so that 1 is 1 %.
     total_of_one: bool = False
     in_percent: bool = False
@@ -66,14 +67,13 @@ class RowReader:
     marks: Counter[str] = field(default_factory=Counter)
     unread: Counter[str] = field(default_factory=Counter)
     #: Whether no columns but those of ends and delay matter, and those that are not used.
-    is_plain: bool = False
-    unused: tuple[int, ...] = ()
+    is_plain: bool = field(init=False)
+    unused: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         self.unit, self.kind = parse_label(self.labels[self.columns.delay])
-        self.is_plain = not any(each is not None and each != () for each in self.columns[3:])
-        used = {at for each in self.columns for at in (each if isinstance(each, tuple) else (each,))}
-        self.unused = tuple(at for at in range(len(self.labels)) if at not in used)
+        self.is_plain = not any(self.columns[3:])
+        self.unused = unused_columns(self.file, self.labels, self.columns)
 
     def sample(self, source: str, target: str, cells: Sequence[object], place: str) -> DelaySample:
         """Return the sample of one row.
@@ -87,17 +87,16 @@ class RowReader:
         delay, own_unit = parse_delay(cells[columns.delay], self.file, place, self.marks)
         for at in self.unused:
             if cells[at] and str(cells[at]).lower().replace(" ", "-") in _OF_LOST:  # whatever it is called
-                raise LatencyMapError("map-status-unknown", **self._where(at, cells, place))
+                raise self._error("map-status-unknown", at, cells, place)
+        by_row = unit_of(cells[columns.units[0]], self.file, place) if columns.units else None
+        stated = {unit for unit in (own_unit, by_row, self.unit) if unit is not None}
+        if len(stated) > 1:
+            raise LatencyMapError("map-units-contradict", source=self.file, place=place, units=sorted(stated))
+        unit = own_unit or by_row
         if self.is_plain:
-            self._check_unit(place, own_unit, self.unit)
-            return DelaySample(source, target, delay, place, own_unit)
-        by_row = None if columns.unit is None else unit_of(cells[columns.unit], self.file, place)
-        self._check_unit(place, own_unit, by_row, self.unit)
-        kind = None if columns.direction is None else self._direction(columns.direction, cells, place)
-        if columns.metric is not None:
-            self._check_metric(columns.metric, cells, place)
+            return DelaySample(source, target, delay, place, unit)
         loss_ratio = self._loss_ratio(cells, delay, place)
-        return DelaySample(source, target, delay, place, own_unit or by_row, kind, loss_ratio, self._at_s(cells))
+        return DelaySample(source, target, delay, place, unit, None, loss_ratio, self._at_s(cells))
 
     def notes(self) -> list[Problem]:
         """Return notes on the label of the delay, on marks of missing ones, and on times that could not be read."""
@@ -107,16 +106,12 @@ class RowReader:
         times = [Problem("import-times-unread", {"label": label, "count": n}) for label, n in self.unread.items()]
         return assumed + marks + times
 
-    def _check_unit(self, place: str, *units: DelayUnit | None) -> None:
-        stated = {unit for unit in units if unit is not None}
-        if len(stated) > 1:
-            raise LatencyMapError("map-units-contradict", source=self.file, place=place, units=sorted(stated))
-
     def _loss_ratio(self, cells: Sequence[object], delay: float, place: str) -> float | None:
         """Return the largest loss that the columns of a row state; None if they state none."""
         columns = self.columns
-        sent = None if columns.sent is None else self._number(columns.sent, cells, place)
-        received = None if columns.received is None else self._number(columns.received, cells, place)
+        sent, received = (
+            next((self._number(at, cells, place) for at in each), None) for each in (columns.sent, columns.received)
+        )
         stated = [self._loss(at, cells, sent, delay, place) for at in columns.losses]
         stated += [self._status(at, cells, place) for at in columns.statuses]
         if received is not None and (sent or not received):
@@ -125,16 +120,14 @@ class RowReader:
 
     def _loss(self, at: int, cells: Sequence[object], sent: float | None, delay: float, place: str) -> float | None:
         """Return the share of lost probes; 1 is all of them unless a loss is above 1, so that they are percentages."""
-        words = set(words_of(self.labels[at]))
-        text = _text(cells[at])
+        words, text = set(words_of(self.labels[at])), _text(cells[at])
         if text in _WELL | _ILL or (text in _BOOLEANS and ("is" in words or not text.isdecimal())):
             return float(_BOOLEANS.get(text, text in _ILL))
-        loss = self._number(at, cells, place)
-        if loss is None:
+        if (loss := self._number(at, cells, place)) is None:
             return None
-        if words & _LOST and not words & (PERCENT | RATIO | {"rate"}):  # a number of probes
+        if words & _LOST and not words & SHARE:  # a number of probes
             if loss and not sent and not math.isnan(delay):
-                raise LatencyMapError("map-loss-invalid", **self._where(at, cells, place))
+                raise self._error("map-loss-invalid", at, cells, place)
             return min(1.0, loss / (sent or 1))
         if words & PERCENT or "%" in text:
             loss /= 100
@@ -143,7 +136,7 @@ class RowReader:
             self.total_of_one |= loss == 1
             loss = loss / 100 if self.in_percent else loss
         if not 0 <= loss <= 1 or (self.in_percent and self.total_of_one):
-            raise LatencyMapError("map-loss-invalid", **self._where(at, cells, place))
+            raise self._error("map-loss-invalid", at, cells, place)
         return loss if words & (LOSS | BAD) else 1 - loss
 
     def _status(self, at: int, cells: Sequence[object], place: str) -> float | None:
@@ -151,31 +144,13 @@ class RowReader:
         words, text = set(words_of(self.labels[at])), _text(cells[at])
         if not text:
             return None
-        number = int(text) if text.isdecimal() else None
-        if number is not None and number >= 100 and words & (STATUS | CODES):  # of HTTP
-            return float(not 200 <= number < 400)
-        if number is not None and words & (CODES | {"errors"}):
-            return float(number != 0)
         if text in _WELL | _ILL or _NO_REPLY.fullmatch(text):
             return float(text not in _WELL)
-        if text in _BOOLEANS and not (number is not None and words & STATUS):
+        if text in _BOOLEANS and not (text.isdecimal() and words & STATUS):
             return float(_BOOLEANS[text] == bool(words & BAD))
-        if words & {"error", "errors", "errno"}:  # the text of an error
+        if words & {"error", "errors", "errno"}:  # the text of an error, or the number of errors
             return 1.0
-        raise LatencyMapError("map-status-unknown", **self._where(at, cells, place))
-
-    def _check_metric(self, at: int, cells: Sequence[object], place: str) -> None:
-        """Refuse a row of another figure than the delay, such as a loss or a percentile."""
-        text = _text(cells[at])
-        is_cost = is_number(text) and not {"quantile", "percentile"} & set(words_of(self.labels[at]))
-        if not (is_cost or text in ("0.5", "50") or rank_of(text) in ("delay", "elapsed")):
-            raise LatencyMapError("map-metric-unknown", **self._where(at, cells, place))
-
-    def _direction(self, at: int, cells: Sequence[object], place: str) -> DelayKind | None:
-        kind = parse_label(_text(cells[at]))[1]
-        if kind is None and _text(cells[at]):
-            raise LatencyMapError("map-metric-unknown", **self._where(at, cells, place))
-        return kind
+        raise self._error("map-status-unknown", at, cells, place)
 
     def _at_s(self, cells: Sequence[object]) -> float | None:
         """Return the oldest time of a row; a date and a time of day are one time."""
@@ -194,11 +169,11 @@ class RowReader:
         try:
             return float(text)
         except ValueError:
-            raise LatencyMapError("map-loss-invalid", **self._where(at, cells, place)) from None
+            raise self._error("map-loss-invalid", at, cells, place) from None
 
-    def _where(self, at: int, cells: Sequence[object], place: str) -> dict[str, object]:
-        """Return the fields of an error about a cell."""
-        return {"source": self.file, "place": place, "label": self.labels[at], "got": truncated_repr(cells[at])}
+    def _error(self, code: str, at: int, cells: Sequence[object], place: str) -> LatencyMapError:
+        got = truncated_repr(cells[at])
+        return LatencyMapError(code, source=self.file, place=place, label=self.labels[at], got=got)
 
 
 def parse_delay(

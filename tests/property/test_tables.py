@@ -26,7 +26,7 @@ LOSSES = [
     *(("loss", "0", "1"), ("loss_ratio", "0.5", "1.0"), ("success_rate", "1", "0"), ("received", "3", "0")),
     *(("lost", "false", "true"), ("Lost", "no", "yes"), ("status", "ok", "timeout"), ("Status", "Success", "Failed")),
     *(("state", "up", "down"), ("alive", "1", "0"), ("reachable", "True", "False"), ("success", "yes", "no")),
-    *(("error", "", "i/o timeout"), ("timeout", "0", "1"), ("exit_code", "0", "1"), ("http_status", "200", "503")),
+    *(("error", "", "i/o timeout"), ("timeout", "0", "1")),
     *(("result", "reply", "Destination host unreachable"), ("outcome", "ok", "lost"), ("failed", "false", "true")),
     *(("is_lost", "0", "1"), ("failure rate", "0.2", "1"), ("link_state", "up", "down"), ("drop_pct", "9", "100")),
 ]
@@ -91,6 +91,15 @@ def test_a_state_that_is_not_understood_is_refused(data, label):
     with pytest.raises(LatencyMapError) as caught:
         read(written(labels, rows))
     assert caught.value.code in ("map-status-unknown", "map-loss-invalid")
+
+
+@given(st.data(), st.sampled_from(["exit_code", "http_status", "metric", "Direction", "quantile", "loss reason"]))
+def test_a_column_that_could_contradict_a_delay_is_refused_by_name(data, label):
+    labels, rows, delays = data.draw(tables("rtt_ms", label))
+    for row, delay in zip(rows, delays.values(), strict=True):
+        row |= {"rtt_ms": delay, label: "1"}
+    with refused("map-column-doubtful", LatencyMapError, found=[label]):
+        read(written(labels, rows))
 
 
 @given(st.data(), st.sampled_from(["unit", "Units", "latency_unit", ""]), st.data())

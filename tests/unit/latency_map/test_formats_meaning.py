@@ -65,15 +65,13 @@ def test_missing_unit_and_kind_are_reported_together(corner, missing):
         (",a,b\na,0,1 us\nb,1,0\n", None, "map-units-mixed", {}),
         ("latency ms,a,b\na,0 us,1 us\nb,1 us,0 us\n", None, "map-units-contradict", {"units": [MS, US]}),
         ("from,to,rtt,unit\na,b,1,furlong\n", None, "map-unit-unknown", {}),
-        ("from,to,rtt,direction\na,b,1,rtt\na,b,1,one-way\n", MS, "map-kind-conflict", {"stated": "one-way"}),
         (PING, S, "map-unit-conflict", {"stated": "ms", "given": "s"}),
         (GML.format("latency '5 ms'").replace("'", '"'), US, "map-unit-conflict", {"stated": "ms"}),
     ],
 )
 def test_a_unit_beside_a_delay_that_contradicts_another_is_refused(text, unit, code, fields):
-    kind = None if "direction" in text else RTT
     with refused(code, LatencyMapError, source="text", **fields) as caught:
-        parse_survey(text, unit=unit, kind=kind, options=ImportOptions(probed_from="a" if text is PING else None))
+        parse_survey(text, unit=unit, kind=RTT, options=ImportOptions(probed_from="a" if text is PING else None))
     assert caught.value.fields["place"]
 
 

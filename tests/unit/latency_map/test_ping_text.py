@@ -105,12 +105,6 @@ def test_older_versions_call_the_sequence_a_request():
     assert delay_ms(read(iputils([5, 7]).replace("icmp_seq", "icmp_req"))) == 6
 
 
-@pytest.mark.parametrize("time", ["Nov 27 09:00:00 ", "2026-11-27T09:00:00.123Z ", "09:00:00 "])
-def test_lines_may_begin_with_a_time_of_day(time):
-    lines = iputils([5, None, 7]).splitlines()
-    assert delay_ms(read("".join(f"{time}{line}\n" for line in lines))) == 6
-
-
 def test_only_the_summary_of_a_quiet_run_is_used_and_that_is_noted():
     quiet = "".join(line for line in iputils([10.4, 10.6, 100]).splitlines(keepends=True) if "ttl=" not in line)
     imported = read(quiet)
