@@ -2,18 +2,16 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from itertools import chain
 
 import numpy as np
 
-from gesscale.common.errors import Problem
 from gesscale.common.text import shortened
 from latency_map.delays import Delays
 from latency_map.errors import LatencyMapError
 from latency_map.formats.columns import LOSS, is_delay_label, parse_label, rank_of, words_of
 from latency_map.formats.rows import is_number
 from latency_map.formats.samples import Block, Readings
-from latency_map.formats.sheet import HEAD_ROWS, Sheet, SheetRow, is_number_or_missing, rows_at_head
+from latency_map.formats.sheet import HEAD_ROWS, Sheet, SheetRow, is_number_or_missing
 from latency_map.formats.source import ImportOptions, MapSource, check_file_names
 from latency_map.kinds import DelayUnit
 from latency_map.matrix import LatencyMap
@@ -31,75 +29,58 @@ def read_matrix(source: MapSource, options: ImportOptions) -> Readings:
     LatencyMapError
         The matrix is invalid, or there are too many or too few names.
     """
-    sheet = Sheet(source)
-    first, rows = sheet.first(), sheet.rows()
-    named, limit = has_names(rows_at_head(source)), source.limits.nodes
-    if len(first.cells) > limit + 1:  # a corner, or a delimiter at the end
-        raise sheet.cell_problem(first, limit + named, source.limits.too_many_nodes(len(first.cells) - named))
-    lines, labels, values, units = _read_rows(sheet, rows if named else chain([first], rows), first if named else None)
-    count, lead = values.shape[1], len(labels) > 0
-    if named:
-        names = tuple(first.cells[len(first.cells) - count :])
-    else:
-        if len(lines) == count - 1 and np.isnan(values[:, -1]).all():  # each line ends with a delimiter
-            count, values = count - 1, values[:, :-1]
-        names = _names(source.name, options, count)
-        if len(lines) == count + 1 and _is_numbering(first.cells):  # numbers of the nodes, as pandas writes them
-            names, lines, values = options.names or tuple(first.cells), lines[1:], values[1:]
-    if count > limit and len(lines) == count:
-        raise sheet.cell_problem(first, limit, source.limits.too_many_nodes(count))
-    if name_fault := find_name_fault(names):
-        raise sheet.cell_problem(first, name_fault[0] + len(first.cells) - count, name_fault[1])
-    if len(lines) != count:
-        raise sheet.cell_error(SheetRow(lines[-1], []), 0, "map-not-square", columns=count, rows=len(lines))
+    sheet, limits = Sheet(source), source.limits
+    first, named = sheet.head[0], has_names(sheet.head)
+    second = sheet.head[1] if named and len(sheet.head) > 1 else None
+    lead = int(second is not None and not _is_unnamed(second, first))
+    with_corner = second is not None and lead > 0 and len(second.cells) != len(first.cells) + 1
+    names = tuple(first.cells[with_corner:])
+    if len(names) > limits.nodes:
+        raise sheet.cell_error(first, limits.nodes + with_corner, limits.too_many_nodes(len(names)))
+    names = names if named else _names(source.name, options, len(names))
+    if fault := find_name_fault(names):
+        raise sheet.cell_error(first, fault[0] + with_corner, fault[1])
+    lines, labels, values, units = _read_rows(sheet, sheet.rows(int(named)), len(names), lead)
     order = _order(sheet, names, labels, lines)
-    corner = first.cells[0] if lead and len(first.cells) > count else ""
+    corner = first.cells[0] if with_corner else ""
     if rank_of(corner) == "other" or set(words_of(corner)) & LOSS:
         raise sheet.cell_error(first, 0, "map-column-doubtful", found=[corner])
     unit, kind = parse_label(corner) if is_delay_label(corner) else (None, None)
     if len(stated := ({unit} | units) - {None}) > 1:
         raise sheet.cell_error(first, 0, "map-units-contradict", units=sorted(map(str, stated)))
-    shuffled = order != sorted(order)
     return Readings(
-        samples=Block(
-            names,
-            values[order] if shuffled else np.ascontiguousarray(values),
-            lambda a, b: f"line {lines[order[a]]}, column {b + 1 + lead}",
-        ),
+        samples=Block(names, values[order], lambda a, b: f"line {lines[order[a]]}, column {b + 1 + lead}"),
         unit=next(iter(stated), None),
         kind=kind,
         stated_at=f"line {first.line}, column 1, heading {shortened(corner)}",
-        notes=[Problem("import-rows-shuffled")] * shuffled + sheet.notes(),
+        notes=sheet.notes(),
     )
 
 
 def _read_rows(
-    sheet: Sheet, rows: Iterable[SheetRow], header: SheetRow | None
+    sheet: Sheet, rows: Iterable[SheetRow], count: int, lead: int
 ) -> tuple[list[int], list[str], Delays, set[DelayUnit | None]]:
     """Return the lines of rows, their names if they have some, their delays, and the unit that all cells state."""
     lines: list[int] = []
     labels: list[str] = []
-    values: list[Delays] = []
+    values: Delays = np.empty((count, count))
     units: set[DelayUnit | None] = set()
-    width = lead = 0
     for row in rows:
-        if not width:
-            lead = int(header is not None and not _is_unnamed(row, header))
-            short = header is not None and len(row.cells) not in (len(header.cells), len(header.cells) + lead)
-            width = len(header.cells) if header and short else len(row.cells)
-        sheet.check_width(row, width)
+        if len(lines) == count:
+            raise sheet.cell_error(row, 0, "map-not-square", columns=count, rows=f"{count + 1} or more")
+        sheet.check_width(row, count + lead)
         delays, stated = sheet.parse_delays(row, lead)
         units |= stated
         if len(units) > 1:
             raise sheet.cell_error(row, lead, "map-units-mixed")
+        values[len(lines)] = delays
         lines.append(row.line)
         labels += row.cells[:lead]
-        values.append(np.array(delays))
-        if len(lines) > width - lead + 1 - (header is not None):
-            raise sheet.cell_error(row, 0, "map-not-square", columns=width - lead, rows=f"{len(lines)} or more")
     if not lines:
         raise LatencyMapError("map-empty", source=sheet.name, expected="rows below the names")
-    return lines, labels, np.array(values), units
+    if len(lines) < count:
+        raise sheet.cell_error(SheetRow(lines[-1], []), 0, "map-not-square", columns=count, rows=len(lines))
+    return lines, labels, values, units
 
 
 def _order(sheet: Sheet, names: tuple[str, ...], labels: list[str], lines: list[int]) -> list[int]:
@@ -155,10 +136,6 @@ def _is_unnamed(row: SheetRow, header: SheetRow) -> bool:
     """Return whether a row below the names has delays only."""
     names, cells = header.cells, row.cells
     return len(cells) == len(names) and cells[0] not in names[1:] and all(map(is_number_or_missing, cells))
-
-
-def _is_numbering(cells: Sequence[str]) -> bool:
-    return any(list(cells) == [str(start + at) for at in range(len(cells))] for start in (0, 1))
 
 
 def _quoted(cell: str) -> str:

@@ -3,17 +3,14 @@
 A pair may have many rows, such as in the tables of pings that WonderNetwork publishes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from gesscale.common.text import shortened
-from latency_map.formats.columns import Columns, find_columns
+from latency_map.formats.columns import find_columns
 from latency_map.formats.rows import RowReader
 from latency_map.formats.samples import DelaySample, Readings
 from latency_map.formats.sheet import Sheet, SheetRow, is_number_or_missing, place_of
 from latency_map.formats.source import ImportOptions, MapSource
-
-_WIDTH = 3
-_WITHOUT_HEADING = Columns(source=0, target=1, delay=2)
 
 
 def read_pairs(source: MapSource, options: ImportOptions) -> Readings:
@@ -25,40 +22,32 @@ def read_pairs(source: MapSource, options: ImportOptions) -> Readings:
         The list is invalid.
     """
     sheet = Sheet(source)
-    first = sheet.first()
+    first = sheet.head[0]
     chosen = options.from_column, options.to_column, options.delay_column, options.unit_column
-    if is_without_heading(first.cells) and not any(chosen):
-        rows = RowReader(source.name, ("from", "to", "delay"), _WITHOUT_HEADING)
-        readings = Readings(samples=())
-        readings.samples = _samples(sheet, rows, readings, first, first)
-        return readings
-    columns = find_columns(source.name, first.cells, options)
-    rows = RowReader(source.name, first.cells, columns)
-    stated_at = f"{place_of(first, columns.delay)}, heading {shortened(first.cells[columns.delay])}"
-    readings = Readings(samples=(), unit=rows.unit, kind=rows.kind, stated_at=stated_at)
-    readings.samples = _samples(sheet, rows, readings, first, None)
+    is_headed = any(chosen) or not is_without_heading(first.cells)
+    labels = first.cells if is_headed else ["from", "to", "delay"]
+    reader = RowReader(source.name, labels, find_columns(source.name, labels, options))
+    delay = reader.columns.delay
+    stated_at = f"{place_of(first, delay)}, heading {shortened(labels[delay])}"
+    readings = Readings(samples=(), unit=reader.unit, kind=reader.kind, stated_at=stated_at)
+    readings.samples = _samples(sheet, reader, readings, sheet.rows(int(is_headed)))
     return readings
 
 
 def is_without_heading(cells: list[str]) -> bool:
     """Return whether a row is the first one of a list of pairs without heading."""
-    return len(cells) == _WIDTH and is_number_or_missing(cells[2]) and not cells[2].isalpha()
+    return len(cells) == 3 and is_number_or_missing(cells[2]) and not cells[2].isalpha()
 
 
-def _samples(
-    sheet: Sheet, rows: RowReader, readings: Readings, first: SheetRow, pending: SheetRow | None
-) -> Iterator[DelaySample]:
-    """Yield the samples of rows, the pending one first; add the notes to the readings at the end."""
-    width, columns = len(first.cells), rows.columns
+def _samples(sheet: Sheet, reader: RowReader, readings: Readings, rows: Iterable[SheetRow]) -> Iterator[DelaySample]:
+    """Yield the samples of rows; add the notes to the readings at the end."""
+    width, columns = len(reader.labels), reader.columns
     source, target = columns.source, columns.target
-    numeric = (columns.delay, *columns.losses)
-    if pending is not None:
-        yield rows.sample(pending.cells[0], pending.cells[1], pending.cells, place_of(pending, columns.delay))
-    for row in sheet.rows():
+    for row in rows:
         cells = row.cells
         if len(cells) != width:
             sheet.check_width(row, width)
-        for at in numeric:
+        for at in (columns.delay, *columns.losses):
             cells[at] = sheet.with_point(row, at)
-        yield rows.sample(cells[source], cells[target], cells, place_of(row, columns.delay))
-    readings.notes += rows.notes() + sheet.notes()
+        yield reader.sample(cells[source], cells[target], cells, place_of(row, columns.delay))
+    readings.notes += reader.notes() + sheet.notes()

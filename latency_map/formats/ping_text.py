@@ -111,7 +111,7 @@ class _Run:
             raise LatencyMapError("map-ping-mean-contradicted", source=file, place=self.place, **mean_fields)
         loss = 1 - min(1.0, self.received / self.sent) if self.sent > 0 and self.received >= 0 else None
         for delay, at_s in self.replies or [(math.nan if self.invalid else self.mean, None)]:
-            yield DelaySample(probed_from, self.target, delay, self.place, DelayUnit.MS, DelayKind.RTT, loss, at_s)
+            yield DelaySample(probed_from, self.target, delay, self.place, DelayUnit.MS, loss, at_s)
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gesscale.common import API_VERSION
 from gesscale.common.text import shortened
@@ -21,7 +21,7 @@ from latency_map.formats.pairs import is_without_heading, read_pairs
 from latency_map.formats.ping_text import FPING_BEGINS, PING_BEGINS, read_fping, read_ping
 from latency_map.formats.rows import is_number
 from latency_map.formats.samples import Readings
-from latency_map.formats.sheet import HEAD_ROWS, SheetRow, is_number_or_missing, rows_at_head
+from latency_map.formats.sheet import HEAD_ROWS, Sheet, SheetRow, is_number_or_missing
 from latency_map.formats.source import ImportOptions, MapSource
 from latency_map.kinds import MapFormat
 
@@ -29,39 +29,34 @@ _GML = re.compile(r"^[ \t]*graph[ \t\r\n]*\[", re.MULTILINE)
 _XML = re.compile(r"\A\s*<(?:\?xml|graphml|!--|!DOCTYPE)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FormatReader:
+#: Number of characters at the beginning of a text in which its format shows.
+_SHOWN = 4000
+_OF_PING = ("probed_from",)
+_OF_GRAPH = ("delay_column", "unit_column", "links")
+_OF_LIST = ("from_column", "to_column", *_OF_GRAPH)
+
+
+class FormatReader(NamedTuple):
     """Reader of a file format."""
 
     #: Reads a file.
     read: Callable[[MapSource, ImportOptions], Readings]
-    #: Returns the evidence in the beginning of a text for this format, "" if there is none. None for rows of cells.
-    begins: Callable[[MapSource], str] | None = None
     #: The fields of `ImportOptions` that it uses.
-    options: tuple[str, ...] = ()
+    options: tuple[str, ...]
+    #: Evidence for this format in the beginning of a text, and what it is; None for JSON and rows of cells.
+    begins: re.Pattern[str] | None = None
+    evidence: str = ""
 
-
-def _has(pattern: re.Pattern[str], reason: str, shown: int) -> Callable[[MapSource], str]:
-    """Return a test whether the first characters of a text have a pattern."""
-    return lambda source: reason if pattern.search(source.text, 0, shown) else ""
-
-
-_OF_PING = ("probed_from",)
-_OF_GRAPH = ("delay_column", "unit_column", "links")
-_OF_LIST = ("from_column", "to_column", *_OF_GRAPH)
-_BEGINS_AS_PING = _has(PING_BEGINS, "it has the first line of ping", 4000)
-_BEGINS_AS_FPING = _has(FPING_BEGINS, "it has a line of fping", 4000)
-_BEGINS_AS_GML = _has(_GML, "it has a graph in square brackets", 1 << 20)
 
 #: The readers of all formats but the native one, which `read_document` reads.
 FORMATS: Mapping[MapFormat, FormatReader] = {
-    MapFormat.GRAPHML: FormatReader(read=read_graphml, begins=_has(_XML, "it is XML", 1000), options=_OF_GRAPH),
-    MapFormat.PING: FormatReader(read=read_ping, begins=_BEGINS_AS_PING, options=_OF_PING),
-    MapFormat.FPING: FormatReader(read=read_fping, begins=_BEGINS_AS_FPING, options=_OF_PING),
-    MapFormat.GML: FormatReader(read=read_gml, begins=_BEGINS_AS_GML, options=_OF_GRAPH),
-    MapFormat.MATRIX: FormatReader(read=read_matrix, options=("names", "links")),
-    MapFormat.PAIRS: FormatReader(read=read_pairs, options=("names", *_OF_LIST)),
-    MapFormat.JSON: FormatReader(read=read_json, options=(*_OF_PING, *_OF_LIST)),
+    MapFormat.GRAPHML: FormatReader(read_graphml, _OF_GRAPH, _XML, "it is XML"),
+    MapFormat.PING: FormatReader(read_ping, _OF_PING, PING_BEGINS, "it has the first line of ping"),
+    MapFormat.FPING: FormatReader(read_fping, _OF_PING, FPING_BEGINS, "it has a line of fping"),
+    MapFormat.GML: FormatReader(read_gml, _OF_GRAPH, _GML, "it has a graph in square brackets"),
+    MapFormat.MATRIX: FormatReader(read_matrix, ("names", "links")),
+    MapFormat.PAIRS: FormatReader(read_pairs, ("names", *_OF_LIST)),
+    MapFormat.JSON: FormatReader(read_json, (*_OF_PING, *_OF_LIST)),
 }
 
 
@@ -73,33 +68,25 @@ def recognise(source: MapSource, options: ImportOptions) -> tuple[MapFormat, str
     LatencyMapError
         The text is of no known format, or fits two.
     """
-    begins = source.text[:1000].lstrip()
     for name, reader in FORMATS.items():
-        reason = reader.begins(source) if reader.begins else ""
-        if reason:
-            return name, reason
+        if reader.begins and reader.begins.search(source.text, 0, _SHOWN):
+            return name, reader.evidence
     if program := looks_like(source):
         raise LatencyMapError("map-format-unknown", source=source.name, looks_like=program)
-    if begins[:1] in ("{", "["):
-        return _recognise_json(source)
+    if source.text[:1000].lstrip()[:1] in ("{", "["):
+        content = source.json
+        if isinstance(content, dict) and (content.get("kind") == KIND or str(content.get("apiVersion")) == API_VERSION):
+            return MapFormat.DOCUMENT, "it is JSON with an apiVersion"
+        return MapFormat.JSON, json_reason(content)
     if any((options.from_column, options.to_column, options.delay_column, options.unit_column)):
         return MapFormat.PAIRS, "options name its columns"
-    rows = rows_at_head(source)
-    if not rows:
-        raise LatencyMapError("map-empty", source=source.name, expected="rows of delays")
+    rows = Sheet(source).head
     found = _recognise_rows(rows)
     if found is None:
         raise LatencyMapError("map-format-unknown", source=source.name, looks_like=_looks_like(source, rows))
     if isinstance(found, str):
         raise LatencyMapError("map-format-ambiguous", source=source.name, formats=found)
     return found
-
-
-def _recognise_json(source: MapSource) -> tuple[MapFormat, str]:
-    content = source.json
-    if isinstance(content, dict) and (content.get("kind") == KIND or str(content.get("apiVersion")) == API_VERSION):
-        return MapFormat.DOCUMENT, "it is JSON with an apiVersion"
-    return MapFormat.JSON, json_reason(content)
 
 
 def _recognise_rows(rows: Sequence[SheetRow]) -> tuple[MapFormat, str] | str | None:
@@ -131,12 +118,17 @@ def _recognise_numbers(rows: Sequence[SheetRow]) -> tuple[MapFormat, str] | str:
     """Return the format of rows of numbers and the evidence; three columns may be a matrix or a list of pairs."""
     if any(len(row.cells) != 3 for row in rows):
         return MapFormat.MATRIX, "its first row has numbers only"
+    if not any(
+        is_number(row.cells[2].replace(",", ".")) for row in rows
+    ):  # the last column of a list, or the end of each line
+        return "matrix, pairs"
     if not all(row.cells[at].isdecimal() for row in rows for at in (0, 1)):  # no node is called 0.05
         return MapFormat.MATRIX, "it has three columns of numbers, of which the first two are no nodes"
-    if len(rows) == 3 and all(is_number(cell) for row in rows for cell in row.cells):
-        cells = [[float(cell) for cell in row.cells] for row in rows]
+    is_numbered = len(rows) == 4 and rows[0].cells in (["0", "1", "2"], ["1", "2", "3"])  # by pandas
+    if (is_numbered or len(rows) == 3) and all(is_number(cell) for row in rows for cell in row.cells):
+        cells = [[float(cell) for cell in row.cells] for row in rows[-3:]]
         symmetric = all(cells[a][b] == cells[b][a] for a in range(3) for b in range(3))
-        if symmetric and not any(cells[at][at] for at in range(3)):
+        if symmetric and not is_numbered and not any(cells[at][at] for at in range(3)):
             return MapFormat.MATRIX, "it has three rows of three numbers, symmetric with a zero diagonal"
         if symmetric or all(cells[at][at] == min(cells[at]) for at in range(3)):
             return "matrix, pairs"

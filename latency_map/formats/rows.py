@@ -96,7 +96,7 @@ class RowReader:
         if self.is_plain:
             return DelaySample(source, target, delay, place, unit)
         loss_ratio = self._loss_ratio(cells, delay, place)
-        return DelaySample(source, target, delay, place, unit, None, loss_ratio, self._at_s(cells))
+        return DelaySample(source, target, delay, place, unit, loss_ratio, self._at_s(cells))
 
     def notes(self) -> list[Problem]:
         """Return notes on the label of the delay, on marks of missing ones, and on times that could not be read."""

@@ -19,9 +19,8 @@ class DelaySample(NamedTuple):
     delay: float
     #: Place in the file, such as ``line 3``.
     place: str
-    #: Unit and direction that the file states for this sample; None if it does not (unit, kind).
+    #: Unit that the file states for this sample; None if it does not.
     unit: DelayUnit | None = None
-    kind: DelayKind | None = None
     #: Share of lost probes, 0 to 1; None if unknown. A sample with total loss has no delay.
     loss_ratio: float | None = None
     #: Time of the measurement, seconds since the epoch; None if the file does not state it.
@@ -46,7 +45,7 @@ class Readings:
 
     #: The samples, in the order of the file. They are read once, so this may be a generator.
     samples: Iterable[DelaySample] | Block
-    #: Unit and direction of the samples that do not state theirs; None if the file does not state them (unit, kind).
+    #: Unit of the samples that do not state theirs, and direction; None if the file does not state them (unit, kind).
     unit: DelayUnit | None = None
     kind: DelayKind | None = None
     #: Place where it states them.

@@ -16,15 +16,16 @@ from latency_map.kinds import DelayUnit
 #: Number of rows that the detection of a format reads.
 HEAD_ROWS = 8
 
-_DELIMITERS = ",;\t|"
+_MARKDOWN = "|"
 #: Delimiters beside which a comma within a number can only be that of decimals.
 _CLEAR_OF_COMMAS = ";\t|"
 _QUOTED = re.compile(r'"[^"]*"')
 _MARKS_OF_NUMBERS = frozenset("0123456789.eE+-")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(?:\s*[a-zµμ]+)?", re.IGNORECASE)
 _DIGIT_GROUP = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}\D*")
-_RULE = re.compile(r"\s*[|+]?[\s:=-]*-[\s:|+=-]*")
 _EMPHASIS = re.compile(r"(\*\*|__|[*_`])(.+)\1")
+#: A line that begins with ``#``, or Excel's ``sep=``; a cell ``#`` may be the corner of a matrix.
+_COMMENT = re.compile(r"\s*(?:#(?! *[,;\t|])|sep=)", re.IGNORECASE)
 
 
 class SheetRow(NamedTuple):
@@ -35,57 +36,56 @@ class SheetRow(NamedTuple):
 
 
 class Sheet:
-    """Rows of cells without blank rows, which can be read once.
+    """Rows of cells without blank rows.
 
-    Cells are separated by the comma, semicolon, tab or bar that is most frequent in the first row, or by blanks if it
-    has none of them.
+    Cells are separated by the comma, semicolon or tab that is most frequent in the first row, by the bars of Markdown,
+    or by blanks.
+
+    Raises
+    ------
+    LatencyMapError
+        The text is empty, has bars but no table in Markdown, or commas that are those of decimals between blanks.
     """
 
     def __init__(self, source: MapSource) -> None:
         self.name = source.name
         self.marks: Counter[str] = Counter()
+        self._source = source
         self._delimiter = _delimiter(source)
-        self._doubtful = _line_of_doubtful_comment(source, self._delimiter)
-        self._rows = _split_rows(source, self._delimiter)
-        #: Places of the first number with a point, with a decimal comma, and with a comma that may group digits.
-        self._points, self._commas, self._groups = "", "", ""
-
-    def first(self) -> SheetRow:
-        """Return the next row; raise LatencyMapError if there is none."""
-        row = next(self._rows, None)
-        if row is None:
+        #: Place of the first number with a point, with a decimal comma, and with a comma that may group digits.
+        self._decimals: dict[str, str] = {}
+        #: The first rows.
+        self.head = list(islice(self._split(), HEAD_ROWS))
+        if not self.head:
             raise LatencyMapError("map-empty", source=self.name, expected="rows of delays")
-        return row
 
-    def rows(self) -> Iterator[SheetRow]:
-        """Return the remaining rows.
+    def rows(self, start: int) -> Iterator[SheetRow]:
+        """Return the rows from one on, counted from 0.
 
         Raises
         ------
         LatencyMapError
-            A cell is too long, a comment may be a row, or some numbers have a point and others a comma.
+            A cell is too long, a comment may be a row, some numbers have a point and others a comma, or commas may
+            group digits, which are never told from decimals.
         """
-        if self._doubtful:
-            raise LatencyMapError("map-comment-doubtful", source=self.name, place=f"line {self._doubtful}")
-        yield from self._rows
-        self._check_decimals()
+        yield from islice(self._split(), start, None)
+        seen = self._decimals
+        doubtful = seen.get(".") if len(seen) > 1 else None if "," in seen else seen.get("group")
+        if doubtful:
+            raise LatencyMapError("map-decimals-doubtful", source=self.name, place=doubtful)
 
     def notes(self) -> list[Problem]:
         """Return notes on marks of missing delays."""
         return [Problem("import-cells-missing", {"mark": mark, "count": n}) for mark, n in self.marks.items()]
 
-    def cell_error(self, row: SheetRow, column: int, code: str, **fields: object) -> LatencyMapError:
+    def cell_error(self, row: SheetRow, column: int, problem: Problem | str, **fields: object) -> LatencyMapError:
         """Return an error with the place of a cell; columns are counted from 0 here and from 1 in the place."""
-        return LatencyMapError(code, source=self.name, place=place_of(row, column), **fields)
-
-    def cell_problem(self, row: SheetRow, column: int, problem: Problem) -> LatencyMapError:
-        """Return an error with a problem and the place of a cell."""
+        problem = Problem(problem, fields) if isinstance(problem, str) else problem
         return error_of(problem, source=self.name, place=place_of(row, column))
 
     def check_width(self, row: SheetRow, width: int) -> None:
         """Raise LatencyMapError if a row has another number of cells."""
-        if len(row.cells) != width:
-            got = len(row.cells)
+        if (got := len(row.cells)) != width:
             raise self.cell_error(row, min(got, width), "map-row-ragged", expected=width, got=got)
 
     def parse_delays(self, row: SheetRow, start: int) -> tuple[list[float], set[DelayUnit | None]]:
@@ -104,7 +104,8 @@ class Sheet:
             except ValueError:
                 pass  # some are marks of missing delays; parse them one by one
             else:
-                self._points = self._points or ("." in joined and place_of(row, start)) or ""
+                if "." in joined:
+                    self._decimals.setdefault(".", place_of(row, start))
                 return delays, {None}
         figures = [
             parse_delay(self.with_point(row, column), self.name, place_of(row, column), self.marks)
@@ -115,28 +116,48 @@ class Sheet:
     def with_point(self, row: SheetRow, column: int) -> str:
         """Return a cell with a point for its decimal comma, where the delimiter leaves no doubt that it is one."""
         cell = row.cells[column]
-        if self._delimiter not in _CLEAR_OF_COMMAS:
+        if self._delimiter not in _CLEAR_OF_COMMAS or not ("," in cell or ("." in cell and "." not in self._decimals)):
             return cell
-        if "," not in cell:
-            if not self._points and "." in cell and is_number(cell):
-                self._points = place_of(row, column)
+        if "," not in cell or not _DECIMAL_COMMA.fullmatch(cell):
+            if is_number(cell):
+                self._decimals.setdefault(".", place_of(row, column))
             return cell
-        if not _DECIMAL_COMMA.fullmatch(cell):
-            return cell
-        if _DIGIT_GROUP.fullmatch(cell):
-            self._groups = self._groups or place_of(row, column)
-        else:
-            self._commas = self._commas or place_of(row, column)
+        self._decimals.setdefault("group" if _DIGIT_GROUP.fullmatch(cell) else ",", place_of(row, column))
         return cell.replace(",", ".")
 
-    def _check_decimals(self) -> None:
-        """Refuse digit groups, which are never told from decimals, and decimals of two kinds."""
-        if self._points:
-            place = self._points if self._commas or self._groups else ""
-        else:
-            place = "" if self._commas else self._groups
-        if place:
-            raise LatencyMapError("map-decimals-doubtful", source=self.name, place=place)
+    def _split(self) -> Iterator[SheetRow]:
+        blanks, markdown = self._delimiter == " ", self._delimiter == _MARKDOWN
+        lines = (" ".join(line.split()) for line in self._lines()) if blanks else self._lines()
+        reader = csv.reader(lines, delimiter=self._delimiter, skipinitialspace=not blanks)
+        try:
+            for raw in reader:
+                cells = list(map(str.strip, raw))
+                if any(cells):
+                    yield SheetRow(reader.line_num, [_EMPHASIS.sub(r"\2", c) for c in cells] if markdown else cells)
+        except csv.Error as error:
+            fields = {"place": f"line {reader.line_num}", "delimiter": self._delimiter, "cause": str(error)}
+            raise LatencyMapError("map-csv-invalid", source=self.name, **fields) from None
+
+    def _lines(self) -> Iterator[str]:
+        """Return the lines, blank ones for comments and for what is outside the table in Markdown."""
+        width = rules = 0
+        for number, line in enumerate(self._source.lines(), 1):
+            if self._delimiter == _MARKDOWN:
+                text, is_rule = line.strip(), _is_rule(line)
+                rules += is_rule
+                if rules > 1:
+                    raise LatencyMapError("map-tables-several", source=self.name, place=f"line {number}")
+                yield "\n" if is_rule or "|" not in text else text.removeprefix("|").removesuffix("|")
+            elif _COMMENT.match(line):
+                if width and self._width(line) == width:
+                    raise LatencyMapError("map-comment-doubtful", source=self.name, place=f"line {number}")
+                yield "\n"
+            else:
+                width = width or self._width(line)
+                yield line
+
+    def _width(self, line: str) -> int:
+        return len(line.split()) if self._delimiter == " " else line.count(self._delimiter)
 
 
 def place_of(row: SheetRow, column: int) -> str:
@@ -144,106 +165,28 @@ def place_of(row: SheetRow, column: int) -> str:
     return f"line {row.line}, column {column + 1}"
 
 
-def rows_at_head(source: MapSource, count: int = HEAD_ROWS) -> list[SheetRow]:
-    """Return the first few rows of a source."""
-    return list(islice(_split_rows(source, _delimiter(source)), count))
-
-
 def is_number_or_missing(cell: str) -> bool:
     """Return whether a cell is a decimal number or a mark of a missing one."""
     return is_number(cell) or cell.lower() in MISSING or _DECIMAL_COMMA.fullmatch(cell) is not None
 
 
-def _split_rows(source: MapSource, delimiter: str) -> Iterator[SheetRow]:
-    """Split lines into cells, without blank rows and comments, which begin with ``#``."""
-    if delimiter == "|":
-        yield from _barred_rows(source)
-        return
-    if not delimiter:
-        for number, line in enumerate(source.lines(), 1):
-            whole = _QUOTED.sub(lambda quoted: quoted[0][1:-1].replace(" ", "\0"), line) if '"' in line else line
-            cells = whole.split()
-            if cells and not cells[0].startswith("#"):
-                yield SheetRow(line=number, cells=[cell.replace("\0", " ") for cell in cells] if '"' in line else cells)
-        return
-    lines = ("\n" if _is_comment(line) else line for line in source.lines())
-    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
-    width = 0
-    try:
-        for raw in reader:
-            cells = list(map(str.strip, raw))
-            if not any(cells):
-                continue
-            if not width:
-                width = len(cells) - 1 if not cells[-1] and not all(map(is_number_or_missing, cells)) else -1
-            if len(cells) == width + 1 and not cells[-1]:  # each line ends with a delimiter
-                cells.pop()
-            yield SheetRow(line=reader.line_num, cells=cells)
-    except csv.Error as error:
-        place = f"line {reader.line_num}"
-        raise LatencyMapError(
-            "map-csv-invalid", source=source.name, place=place, delimiter=delimiter, cause=str(error)
-        ) from None
-
-
-def _barred_rows(source: MapSource) -> Iterator[SheetRow]:
-    """Split the rows of the table of a text in Markdown, or of one whose cells bars separate.
-
-    Raises
-    ------
-    LatencyMapError
-        The text has more tables than one.
-    """
-    rules = 0
-    for number, line in enumerate(source.lines(), 1):
-        text = line.strip()
-        if _RULE.fullmatch(text):
-            rules += "+" not in text
-            if rules > 1:
-                raise LatencyMapError("map-tables-several", source=source.name, place=f"line {number}")
-        elif "|" in text:
-            cells = text.removeprefix("|").removesuffix("|").split("|")
-            yield SheetRow(line=number, cells=[_EMPHASIS.sub(r"\2", cell.strip()) for cell in cells])
-
-
-def _is_comment(line: str) -> bool:
-    """Return whether a line begins with ``#`` or is Excel's ``sep=``; a cell ``#`` may be the corner of a matrix."""
-    text = line.lstrip()
-    if text[:4].lower() == "sep=":
-        return True
-    return text.startswith("#") and not text[1:].lstrip(" ").startswith(tuple(_DELIMITERS))
-
-
-def _line_of_doubtful_comment(source: MapSource, delimiter: str) -> int:
-    """Return the number of the first comment below the first row that has as many cells as it; 0 if there is none."""
-    if "#" not in source.text or not delimiter:
-        return 0
-    cells = 0
-    for number, line in enumerate(source.lines(), 1):
-        if cells and _is_comment(line) and line.count(delimiter) == cells:
-            return number
-        cells = cells or (0 if _is_comment(line) else line.count(delimiter))
-    return 0
+def _is_rule(line: str) -> bool:
+    """Return whether a line is that between the heading and the rows of a table in Markdown."""
+    return "|" in line and "-" in line and not line.strip("|:- \t\r\n")
 
 
 def _delimiter(source: MapSource) -> str:
-    """Return the delimiter of the first row; "" for blanks.
-
-    Raises
-    ------
-    LatencyMapError
-        Cells are separated by blanks, and commas are those of decimals.
-    """
-    lines = (line for line in source.lines() if line.strip() and not _is_comment(line))
-    head = list(islice(lines, 100))
-    if any(("|" in line or "+" in line) and _RULE.fullmatch(line.strip()) for line in head):
-        return "|"
-    first = head[0] if head else ""
-    plain = _QUOTED.sub("", first)
+    """Return the delimiter of the first row."""
+    head = list(islice((line for line in source.lines() if line.strip() and not _COMMENT.match(line)), 100))
+    if any(map(_is_rule, head)):
+        return _MARKDOWN
+    plain = _QUOTED.sub("", head[0]) if head else ""
     without = _DECIMAL_COMMA.sub("", plain)
-    if any(mark in plain for mark in _CLEAR_OF_COMMAS):
+    if ";" in plain or "\t" in plain:
         plain = without
     elif "," in plain and "," not in without and len(plain.split()) > 1:
         raise LatencyMapError("map-decimal-comma", source=source.name, place="line 1", cell=plain.strip()[:60])
-    best = max(_DELIMITERS, key=plain.count)
-    return best if plain.count(best) or not first.split()[1:] else ""
+    elif "|" in plain and "," not in plain:
+        raise LatencyMapError("map-format-unknown", source=source.name, looks_like="a table with bars, not Markdown")
+    best = max(",;\t", key=plain.count)
+    return best if best in plain or not head or len(head[0].split()) < 2 else " "

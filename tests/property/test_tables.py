@@ -60,7 +60,7 @@ def delays_of(survey):
     return {pair: delay for pair, delay in cells.items() if pair[0] != pair[1] and delay == delay}  # noqa: PLR0124 NaN
 
 
-@given(st.data(), st.sampled_from(DELAYS), st.sampled_from(",;\t|"), st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]))
+@given(st.data(), st.sampled_from(DELAYS), st.sampled_from(",;\t"), st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]))
 def test_a_table_with_any_usual_heading_is_read_as_it_stands(data, label, delimiter, encoding):
     labels, rows, delays = data.draw(tables(label))
     for row, delay in zip(rows, delays.values(), strict=True):

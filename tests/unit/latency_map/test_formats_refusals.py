@@ -39,6 +39,9 @@ LENGTH = "map-row-ragged"
         ("0 5\n5 0 1\n", LENGTH, 2, 3),
         ("0 5 1 7\n5 0 2 7\n", SHAPE, 2, 1),
         ("0 5\n5 0\n1 2\n", SHAPE, 3, 1),
+        ("0,1,2\n0.0,5,7\n5,0.0,6\n7,6,0.0\n", SHAPE, 4, 1),  # pandas without its index numbers the nodes
+        ("0\t5\t7\t\n5\t0\t6\t\n7\t6\t0\t\n", SHAPE, 3, 1),  # a tab ends every line
+        (",a,b,\na,0,5,\nb,5,0,\n", "map-name-invalid", 1, 4),
         ("0 5\n5 x\n", TEXT, 2, 2),
         ("0 5\n1_0 0\n", TEXT, 2, 1),
         ("0 5\n٣ 0\n", TEXT, 2, 1),
@@ -88,6 +91,10 @@ def test_bad_sheets_are_refused_with_line_and_column(text, code, line, column):
         ('a,b,"1,234"\n', "map-decimal-comma"),
         ("0 1 5\n1 0 5\n0 2 0\n", "map-format-ambiguous"),
         ("1 5 7\n5 2 6\n7 6 3\n", "map-format-ambiguous"),
+        ("0,1,2\n0,5,7\n5,0,6\n7,6,0\n", "map-format-ambiguous"),  # pandas without its index
+        ("0\t5\t\n5\t0\t\n", "map-format-ambiguous"),
+        ("from|to|rtt_ms\na|b|5\n", "map-format-unknown"),  # bars, and no table in Markdown
+        ("a b 5\n#c d 6\n", "map-comment-doubtful"),
         ("from,to,rtt_ms\n#1,#2,5\n", "map-comment-doubtful"),
         ("|a|b|\n|-|-|\n|1|2|\n\n|a|b|\n|-|-|\n|1|2|\n", "map-tables-several"),
     ],
