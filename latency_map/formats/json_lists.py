@@ -55,7 +55,7 @@ def _only_table(source: str, content: Json, options: ImportOptions) -> ObjectLis
     tables = [table for table in _tables(content, (), ()) if has_columns(table.labels) or ends <= set(table.labels)]
     tables = [table for table in tables if table.key == options.delay_column] or tables
     if len(tables) == 1 and (other := _other_figure(tables[0])) and other != options.delay_column:
-        raise LatencyMapError("map-metric-unknown", source=source, label="key", got=other)
+        raise LatencyMapError("map-column-doubtful", source=source, found=[other])
     if len(tables) == 1:
         return tables[0]
     if tables:

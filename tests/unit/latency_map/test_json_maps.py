@@ -126,9 +126,9 @@ def test_every_form_of_a_list_gives_its_delay(content):
         ([{**GLOBALPING[0], "type": "http"}], "map-format-unknown"),
         ([{**RIPE[0], "avg": 5}], "map-ping-mean-contradicted"),
         ([{**RIPE[0], "rcvd": 2}], "map-ping-replies-unread"),
-        ({"bandwidth_mbps": {"a": {"b": 5, "a": 0}}}, "map-metric-unknown"),
-        ({"nodes": ["a", "b"], "loss": [[0, 1], [1, 0]]}, "map-metric-unknown"),
-        ({"throughput": [{"from": "a", "to": "b", "value": 5}]}, "map-metric-unknown"),
+        ({"bandwidth_mbps": {"a": {"b": 5, "a": 0}}}, "map-column-doubtful"),
+        ({"nodes": ["a", "b"], "loss": [[0, 1], [1, 0]]}, "map-column-doubtful"),
+        ({"throughput": [{"from": "a", "to": "b", "value": 5}]}, "map-column-doubtful"),
         ({"a": {"b": 5, "avg": 5}, "b": {"a": 5, "avg": 5}}, "map-format-unknown"),  # no node is called avg
         (prometheus("ping_rtt_seconds", [({"instance": "b"}, "5")]), "map-column-missing"),
         (prometheus("ping_jitter_seconds", [(ENDS, "5")]), "map-column-missing"),
