@@ -6,30 +6,23 @@ from latency_map.formats.json_text import Json
 from latency_map.formats.source import MapSource
 
 #: Element at the root of XML.
-_ROOTS = {"experiment": "a topology of Kollaps in XML", "html": "a page in HTML", "svg": "a picture in SVG"}
+_ROOTS = {"experiment": "a topology of Kollaps in XML", "html": "a page in HTML"}
 _ROOT = re.compile(r"<(?:\w{1,40}:)?([A-Za-z][\w.-]{0,60})")
 #: Keys at the root of JSON that occur together.
 _KEYS = (
     ({"hosts", "switches", "controllers"}, "a topology of MiniEdit"),
     ({"entity", "link"}, "a topology of YAFS"),
     ({"BackendState", "Peer"}, "the status of Tailscale"),
-    ({"start", "intervals", "end"}, "a report of iperf3"),
+    ({"responses"}, "results of Goldpinger, whose delays are those of HTTP"),
     ({"items", "kind"}, "a list of Kubernetes objects"),
-    ({"type", "features"}, "places in GeoJSON"),
 )
 _TEXTS = (
     (r"pong from \S+ ", "the output of tailscale ping; use ping"),
     (r"(?:traceroute6? to|Tracing route to) ", "the output of traceroute, which has delays to routers; use ping"),
     (r"Start: .*\nHOST: ", "a report of mtr as text; use mtr --json"),
-    (r"ARPING ", "the output of arping; use ping"),
-    (r"HPING ", "the output of hping; use ping"),
-    (r"Connecting to host .*, port", "the output of iperf3, which has no delays"),
-    (r"(?:#!.*python|from mininet\.|import )", "a program in Python"),
     (r"(?:strict )?(?:di)?graph \S* ?\{", "a graph in the language of Graphviz; convert it to GML"),
     (r"\w?\x00", "text in UTF-16 without its mark"),
-    (r"%PDF-", "a document in PDF"),
     (r"(?:---\s*\n)?[^\s,;|]+:[ \t]*\n[ ]*(?:- |[^\s,;|]+:)", "YAML; convert it to JSON"),
-    (r"\[+[A-Za-z][\w. -]*\]+[ \t]*\n[^\[\n]*=", "TOML or a file of settings"),
 )
 
 

@@ -1,10 +1,10 @@
-"""Results of programs in JSON as lists of objects: Goldpinger, RIPE Atlas, mtr, cilium-health and Globalping.
+"""Results of programs in JSON as lists of objects: RIPE Atlas, mtr, cilium-health and Globalping.
 
 Each member has the two nodes, one or several round trips, and what the program states of loss and time.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from ipaddress import ip_address
 from statistics import fmean
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from gesscale.common.errors import Problem
 from latency_map.errors import LatencyMapError
 from latency_map.formats.json_table import Object, ObjectList, read_list
-from latency_map.formats.json_text import Json, at, listed, members
+from latency_map.formats.json_text import Json, at, listed
 from latency_map.formats.prometheus import read_prometheus
 from latency_map.formats.rows import parse_delay
 from latency_map.formats.samples import Readings
@@ -38,108 +38,81 @@ def program_of(content: Json) -> Program | None:
     return next((program for program in _PROGRAMS if program.keys <= keys), None)
 
 
-def _read(source: MapSource, rows: Sequence[Object], *notes: Problem) -> Readings:
-    readings = read_list(source.name, ObjectList((), (), rows), DEFAULT_OPTIONS)
-    readings.notes += notes
-    return readings
+def _reader(
+    rows_of: Callable[[str, list[Json]], Iterator[Object]], note: str = ""
+) -> Callable[[MapSource, Json, ImportOptions], Readings]:
+    """Return a reader of results that become rows, with a note."""
+
+    def read(source: MapSource, content: Json, _options: ImportOptions) -> Readings:
+        rows = list(rows_of(source.name, content if isinstance(content, list) else [content]))
+        readings = read_list(source.name, ObjectList((), (), rows), DEFAULT_OPTIONS)
+        readings.notes += [Problem(note)] if note else []
+        return readings
+
+    return read
 
 
 def _row(source: Json, target: Json, delay: Json, *, unit: str = "ms", **facts: Json) -> Object:
     return {"source": source, "target": target, f"rtt_{unit}": delay, **facts}
 
 
-def _each(content: Json) -> list[Json]:
-    return content if isinstance(content, list) else [content]
-
-
-def _replies(source: MapSource, target: Json, replies: Sequence[Json], mean: Json, received: Json) -> list[Json]:
-    """Return the round trips of a run, or its mean if it shows none, with None for a loss.
+def _run(file: str, program: str, result: Json, source: str, target: Json, replies: list[Json], facts: Json) -> Object:
+    """Return the row of a run of ping: its round trips, or its mean if it shows none, with None for a loss.
 
     Raises
     ------
     LatencyMapError
-        The replies contradict the mean or the number that the program states.
+        It is of another kind, or the replies contradict the mean or the number that the program states.
     """
+    if (kind := at(result, "type")) not in ("ping", None):
+        raise LatencyMapError("map-format-unknown", source=file, looks_like=f"{kind} of {program}; use ping")
+    mean, sent, received = (next((at(facts, key) for key in keys if at(facts, key) is not None), None) for keys in _RUN)
     stated, *every = (
-        math.nan if figure in (-1, "-1") else parse_delay(figure, source.name, str(target))[0]
-        for figure in (mean, *replies)
+        math.nan if figure in (-1, "-1") else parse_delay(figure, file, str(target))[0] for figure in (mean, *replies)
     )
     known = [reply for reply in every if not math.isnan(reply)]
-    if not known:
-        return [None if math.isnan(stated) else stated]
-    if isinstance(received, int) and received != len(known):
+    if known and isinstance(received, int) and received != len(known):
         fields = {"target": target, "received": received, "read": len(known)}
-        raise LatencyMapError("map-ping-replies-unread", source=source.name, **fields)
-    if abs(fmean(known) - stated) > _MARGIN_MS + _MARGIN_RATIO * stated:
+        raise LatencyMapError("map-ping-replies-unread", source=file, **fields)
+    if known and abs(fmean(known) - stated) > _MARGIN_MS + _MARGIN_RATIO * stated:
         fields = {"target": target, "mean": fmean(known), "summary": stated}
-        raise LatencyMapError("map-ping-mean-contradicted", source=source.name, **fields)
-    return list(known)
+        raise LatencyMapError("map-ping-mean-contradicted", source=file, **fields)
+    delays: list[Json] = [*known] if known else [None if math.isnan(stated) else stated]
+    when = at(result, "timestamp") or at(result, "updatedAt")
+    return _row(source, target, delays, sent=sent, received=received, timestamp=when)
 
 
-def _refuse_other(source: MapSource, results: list[Json], program: str) -> None:
-    if others := {str(at(each, "type")) for each in results} - {"ping", "None"}:
-        looks_like = f"{min(others)} of {program}; use ping"
-        raise LatencyMapError("map-format-unknown", source=source.name, looks_like=looks_like)
+#: Keys of the mean, of the probes sent and of the replies received.
+_RUN = (("avg",), ("sent", "total"), ("rcvd", "rcv"))
 
 
-def _read_goldpinger(source: MapSource, content: Json, _options: ImportOptions) -> Readings:
-    """Read a response of ``/check_all``; see CheckAllResults and PodResult in swagger.yml of bloomberg/goldpinger.
-
-    Response times are whole milliseconds, rounded down; Goldpinger leaves out a time of 0.
-    """
-    pods = members(content, "responses")
-    hosts = {pod: at(response, "HostIP") for pod, response in pods.items()}
-    checks: list[tuple[str, str, Json]] = []
-    for pod, response in pods.items():
-        answer = members(response, "response")  # older versions have the results without podResults
-        results = members(answer, "podResults") if {"podResults", "dnsResults"} & answer.keys() else answer
-        checks += [(pod, other, result) for other, result in results.items()]
-    for _, other, result in checks:
-        hosts[other] = hosts.get(other) or at(result, "HostIP")
-    by_host = all(hosts.values()) and len({str(host) for host in hosts.values()}) == len(hosts)
-    names = {pod: str(host) if by_host else pod for pod, host in hosts.items()}
-    rows = []
-    for pod, other, result in checks:
-        if pod != other:  # a pod that checks itself measures its loopback
-            time, when = at(result, "response-time-ms") or 0, at(result, "PingTime")
-            rows.append(_row(names[pod], names[other], time, ok=at(result, "OK") is True, timestamp=when))
-    if not rows:
-        raise LatencyMapError("map-empty", source=source.name, place="responses", expected="checks of other pods")
-    zeros = sum(row["ok"] is True and row["rtt_ms"] == 0 for row in rows)
-    notes = [Problem("import-host-names" if by_host else "import-pod-names")]
-    notes += [Problem("import-times-zero", {"count": zeros})] if zeros else []
-    readings = _read(source, rows, *notes)
-    readings.names = tuple(names.values())
-    readings.warnings.append(Problem("map-http-times"))
-    return readings
-
-
-def _read_ripe(source: MapSource, content: Json, _options: ImportOptions) -> Readings:
+def _rows_of_ripe(file: str, results: list[Json]) -> Iterator[Object]:
     """Read results of ping measurements; a target that is a probe of the same file gets the name of the probe."""
-    results = _each(content)
-    _refuse_other(source, results, "RIPE Atlas")
     named = [(str(at(each, "src_name") or at(each, "prb_id")), each) for each in results]
     names = {str(at(each, key)): name for key in ("src_addr", "from") for name, each in named if at(each, key)}
-    rows = []
     for name, each in named:
         target = names.get(str(at(each, "dst_addr"))) or at(each, "dst_name") or at(each, "dst_addr")
-        sent, received, mean, when = (at(each, key) for key in ("sent", "rcvd", "avg", "timestamp"))
         replies = [at(reply, "rtt") for reply in listed(each, "result") if not at(reply, "dup")]
-        replies = _replies(source, target, replies, mean, received)
-        rows.append(_row(name, target, replies, sent=sent, received=received, timestamp=when))
-    return _read(source, rows, Problem("import-probe-names"))
+        yield _run(file, "RIPE Atlas", each, name, target, replies, each)
 
 
-def _read_mtr(source: MapSource, content: Json, _options: ImportOptions) -> Readings:
+def _rows_of_globalping(file: str, results: list[Json]) -> Iterator[Object]:
+    """Read measurements of type ping; probes are named by their city, country and network."""
+    for each in results:
+        for result in listed(each, "results"):
+            name = ", ".join(str(at(result, "probe", key) or "") for key in ("city", "country", "asn")).strip(", ")
+            replies = [at(timing, "rtt") for timing in listed(result, "result", "timings")]
+            yield _run(file, "Globalping", each, name, at(each, "target"), replies, at(result, "result", "stats"))
+
+
+def _rows_of_mtr(_file: str, results: list[Json]) -> Iterator[Object]:
     """Read reports of ``mtr --json``; their last hub is the target, unless it did not reply."""
-    rows = []
-    for each in _each(content):
+    for each in results:
         ends, hubs = at(each, "report", "mtr"), listed(each, "report", "hubs")
         last = hubs[-1] if hubs else None
         lost = at(last, "host") in (None, "???") or _is_other(at(last, "host"), at(ends, "dst"))
         loss = 100 if lost else at(last, "Loss%")
-        rows.append(_row(at(ends, "src"), at(ends, "dst"), at(last, "Avg"), loss_pct=loss))
-    return _read(source, rows)
+        yield _row(at(ends, "src"), at(ends, "dst"), at(last, "Avg"), loss_pct=loss)
 
 
 def _is_other(first: Json, second: Json) -> bool:
@@ -150,44 +123,23 @@ def _is_other(first: Json, second: Json) -> bool:
         return False
 
 
-def _read_cilium_health(source: MapSource, content: Json, _options: ImportOptions) -> Readings:
+def _rows_of_cilium_health(_file: str, results: list[Json]) -> Iterator[Object]:
     """Read ``cilium-health status -o json``: nanoseconds by ICMP from the local node to the others."""
-    here = at(content, "local", "name")
-    rows = []
-    for node in listed(content, "nodes"):
-        icmp = at(node, "host", "primary-address", "icmp")
-        when = at(icmp, "lastProbed") or at(content, "timestamp")
-        if at(node, "name") != here:
-            time = at(icmp, "latency") or None
-            rows.append(_row(here, at(node, "name"), time, unit="ns", ok=not at(icmp, "status"), timestamp=when))
-    return _read(source, rows, Problem("import-one-row", {"node": here, "targets": len(rows)}))
-
-
-def _read_globalping(source: MapSource, content: Json, _options: ImportOptions) -> Readings:
-    """Read measurements of type ping; probes are named by their city, country and network."""
-    _refuse_other(source, _each(content), "Globalping")
-    rows = []
-    for each in _each(content):
-        for result in listed(each, "results"):
-            parts = [at(result, "probe", key) for key in ("city", "country", "asn")]
-            name, target, when = (
-                ", ".join(str(part) for part in parts if part),
-                at(each, "target"),
-                at(each, "updatedAt"),
-            )
-            mean, sent, received = (at(result, "result", "stats", key) for key in ("avg", "total", "rcv"))
-            replies = [at(timing, "rtt") for timing in listed(result, "result", "timings")]
-            replies = _replies(source, target, replies, mean, received)
-            rows.append(_row(name, target, replies, sent=sent, received=received, timestamp=when))
-    return _read(source, rows, Problem("import-probe-names"))
+    for each in results:
+        here = at(each, "local", "name")
+        for node in listed(each, "nodes"):
+            icmp = at(node, "host", "primary-address", "icmp")
+            when = at(icmp, "lastProbed") or at(each, "timestamp")
+            if at(node, "name") != here:
+                time = at(icmp, "latency") or None
+                yield _row(here, at(node, "name"), time, unit="ns", ok=not at(icmp, "status"), timestamp=when)
 
 
 _PROGRAMS = (
-    Program("Goldpinger", frozenset(("responses",)), _read_goldpinger),
-    Program("RIPE Atlas", frozenset(("prb_id", "msm_id")), _read_ripe),
-    Program("mtr", frozenset(("report",)), _read_mtr),
-    Program("cilium-health", frozenset(("local", "nodes")), _read_cilium_health),
-    Program("Globalping", frozenset(("results", "target")), _read_globalping),
+    Program("RIPE Atlas", frozenset(("prb_id", "msm_id")), _reader(_rows_of_ripe, "import-probe-names")),
+    Program("mtr", frozenset(("report",)), _reader(_rows_of_mtr)),
+    Program("cilium-health", frozenset(("local", "nodes")), _reader(_rows_of_cilium_health)),
+    Program("Globalping", frozenset(("results", "target")), _reader(_rows_of_globalping, "import-probe-names")),
     Program("Prometheus", frozenset(("status", "data")), read_prometheus),
     Program("Prometheus", frozenset(("resultType", "result")), read_prometheus),
 )

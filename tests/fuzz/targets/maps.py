@@ -69,7 +69,6 @@ TARGETS = (
     _target("ping", "ping_*.txt", options=ImportOptions(probed_from="here")),
     _target("fping", "fping_*.txt", options=ImportOptions(probed_from="here")),
     _target("document", "document_v1.json", form=Form.JSON),
-    _target("goldpinger", "goldpinger_check_all.json", form=Form.JSON),
     *(
         Target(name=f"map-json-{name}", form=Form.JSON, samples=samples, call=_read(DEFAULT_OPTIONS))
         for name, samples in (

@@ -113,16 +113,6 @@ def test_graphml_may_be_directed():
     np.testing.assert_array_equal(imported.survey.rtt_ms, [[0, 10, 3], [10, 0, 13], [3, 13, 0]])
 
 
-def test_goldpinger_times_http_and_leaves_zeros_out():
-    imported = read("goldpinger_check_all.json")
-    assert (imported.map_format, imported.unit, imported.kind) == (MapFormat.JSON, MS, RTT)
-    assert imported.survey.names == ("10.0.0.11", "10.0.0.12", "10.0.0.13")
-    # 13 did not answer; 11 could not reach it, 12 did in less than 1 ms
-    np.testing.assert_array_equal(imported.survey.rtt_ms, [[0, 14, NAN], [16, 0, 0], [NAN, NAN, 0]])
-    assert imported.survey.measured_at_s == 1795168800.25  # the oldest check, 2026-11-20 10:00:00.25 UTC
-    assert Problem("map-http-times") in imported.warnings
-
-
 @pytest.mark.parametrize(
     ("name", "form", "targets"),
     [

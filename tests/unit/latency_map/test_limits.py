@@ -23,7 +23,7 @@ TEXTS = {
     MapFormat.GRAPHML: '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><key id="d" for="edge"'
     ' attr.name="delay" attr.type="double"/><graph edgedefault="undirected"><node id="a"/><node id="b"/>'
     '<node id="c"/><edge source="a" target="b"><data key="d">1</data></edge></graph></graphml>',
-    MapFormat.JSON: '{"responses": {"a": {"response": {"podResults": {"b": {"OK": true}, "c": {"OK": true}}}}}}',
+    MapFormat.JSON: '[["a", "b", 1], ["a", "c", 1]]',
     MapFormat.PING: "PING b (10.7.0.2)\nPING c (10.7.0.3)\n64 bytes from 10.7.0.3: time=1 ms\n",
     MapFormat.FPING: "b : 1 1\nc : 1 1\n",
     MapFormat.DOCUMENT: '{"apiVersion": "gesscale.dev/v1", "kind": "LatencyMap", "unit": "ms", "delay": "rtt",'
