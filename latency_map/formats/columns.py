@@ -30,7 +30,7 @@ ROUND_TRIP, ONE_WAY = word_set("rtt rtts roundtrip"), word_set("owd oneway")
 _DELAY = ROUND_TRIP | ONE_WAY | word_set("latency latencies delay delays ping pings response lag")
 _CENTRAL = word_set("avg average mean median med p50")
 _OTHER_STATISTIC = re.compile(
-    r"p\d+|min|minimum|max|maximum|best|worst|wrst|std\w*|sd|m?dev|deviation|var|variance|jitter|last|first|percentile"
+    r"p\d+|min|minimum|max|maximum|best|worst|wrst|std\w*|sd|m?dev|deviation|var|variance|jitter|last|first"
 )
 _FILL = word_set("in of the value network net tcp icmp udp link path measured observed time times packet")
 _ELAPSED = word_set("time times elapsed duration offset uptime")
@@ -54,18 +54,20 @@ _OF_END = _SAME | _ENDS[1][0] | _ENDS[1][1] | word_set("nodes city region site z
 _OF_END |= word_set("pod router switch device machine point endpoint end label instance cluster var")
 
 #: Words of a share of lost probes, or of others with one of the words for a share.
-LOSS = word_set("loss losses lost packetloss dropped drop drops timeouts")
+LOSS = word_set("loss losses lost packetloss dropped drop drops timeouts verlust perte perdida")
 PERCENT, RATIO = word_set("% pct percent percentage"), word_set("ratio fraction share")
 SHARE = PERCENT | RATIO | {"rate"}
-BAD = word_set("timeout timedout failed failure failures fail error errors errno down dead unreachable")
+BAD = word_set("timeout timedout failed failure failures fail err error errors errno down dead unreachable")
 STATUS = word_set("status state outcome result")
-_GOOD = word_set("success successful succeeded ok reachable alive up online available valid")
+_GOOD = word_set("reply success successful succeeded ok reachable alive up online available valid")
 _OF_SHARE = BAD | word_set("success availability received delivery delivered")
 _COUNTED = word_set("packet packets probe probes pkt pkts count ping pings icmp total number of replies avg rate is")
 _OF_STATUS = word_set("is was probe ping icmp test check connection request return link node host measurement last")
 _TIME = _ELAPSED | word_set("timestamp timestamps datetime date ts epoch when at unixtime day measured created updated")
-_TIME |= word_set("collected recorded observed sampled started ended start end begin")
-_OF_TIME = word_set("utc gmt unix iso measurement query probe ping sample test check run event local server log last")
+_TIME |= word_set("seen generated collected recorded observed sampled started ended start end begin")
+_OF_TIME = word_set(
+    "window utc gmt unix iso measurement query probe ping sample test check run event local server last"
+)
 _UNIT = word_set("unit units uom")
 #: Words of columns with facts on the delay: some of the first, and others among the second only.
 _FACTS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
@@ -79,7 +81,7 @@ _FACTS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
 }
 #: Words of columns that may contradict a delay, where they are none of these.
 _DOUBTFUL = LOSS | STATUS | _UNIT | (BAD - {"down"}) | word_set("success exit rc returncode kind direction way")
-_DOUBTFUL |= word_set("metric measure statistic stat variable quantile percentile")
+_DOUBTFUL |= word_set("availability hop metric measure statistic stat variable quantile percentile")
 
 _WORD = re.compile(r"p\d+|[^\W\d_]+|\d+|%")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")

@@ -8,7 +8,7 @@ import numpy as np
 from gesscale.common.text import shortened
 from latency_map.delays import Delays
 from latency_map.errors import LatencyMapError
-from latency_map.formats.columns import LOSS, is_delay_label, parse_label, rank_of, words_of
+from latency_map.formats.columns import is_delay_label, is_other_figure, parse_label
 from latency_map.formats.rows import is_number
 from latency_map.formats.samples import Block, Readings
 from latency_map.formats.sheet import HEAD_ROWS, Sheet, SheetRow, is_number_or_missing
@@ -43,7 +43,7 @@ def read_matrix(source: MapSource, options: ImportOptions) -> Readings:
     lines, labels, values, units = _read_rows(sheet, sheet.rows(int(named)), len(names), lead)
     order = _order(sheet, names, labels, lines)
     corner = first.cells[0] if with_corner else ""
-    if rank_of(corner) == "other" or set(words_of(corner)) & LOSS:
+    if is_other_figure(corner):
         raise sheet.cell_error(first, 0, "map-column-doubtful", found=[corner])
     unit, kind = parse_label(corner) if is_delay_label(corner) else (None, None)
     if len(stated := ({unit} | units) - {None}) > 1:

@@ -47,6 +47,8 @@ def _samples(sheet: Sheet, reader: RowReader, readings: Readings, rows: Iterable
         cells = row.cells
         if len(cells) != width:
             sheet.check_width(row, width)
+        if cells[target] == reader.labels[target] and cells[columns.delay][:1].isalpha():
+            raise sheet.cell_error(row, source, "map-tables-several")
         for at in (columns.delay, *columns.losses):
             cells[at] = sheet.with_point(row, at)
         yield reader.sample(cells[source], cells[target], cells, place_of(row, columns.delay))

@@ -29,6 +29,8 @@ _GML = re.compile(r"^[ \t]*graph[ \t\r\n]*\[", re.MULTILINE)
 _XML = re.compile(r"\A\s*<(?:\?xml|graphml|!--|!DOCTYPE)")
 
 
+#: A number of a node; pandas writes 1.0 where another cell of its column is missing.
+_NODE_NUMBER = re.compile(r"\d+(?:\.0+)?")
 #: Number of characters at the beginning of a text in which its format shows.
 _SHOWN = 4000
 _OF_PING = ("probed_from",)
@@ -122,7 +124,7 @@ def _recognise_numbers(rows: Sequence[SheetRow]) -> tuple[MapFormat, str] | str:
         is_number(row.cells[2].replace(",", ".")) for row in rows
     ):  # the last column of a list, or the end of each line
         return "matrix, pairs"
-    if not all(row.cells[at].isdecimal() for row in rows for at in (0, 1)):  # no node is called 0.05
+    if not all(_NODE_NUMBER.fullmatch(row.cells[at]) for row in rows for at in (0, 1)):  # no node is called 0.05
         return MapFormat.MATRIX, "it has three columns of numbers, of which the first two are no nodes"
     is_numbered = len(rows) == 4 and rows[0].cells in (["0", "1", "2"], ["1", "2", "3"])  # by pandas
     if (is_numbered or len(rows) == 3) and all(is_number(cell) for row in rows for cell in row.cells):

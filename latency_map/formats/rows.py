@@ -40,7 +40,9 @@ _ILL = word_set("down dead unreachable failed failure fail error err timeout tim
 _ILL |= word_set("noreply no-reply no-response unavailable refused rejected aborted bad invalid disconnected")
 _NO_REPLY = re.compile(r"(?:\*[ -]?)+|(?:request-|connection-)?time(?:d-)?-?out|[a-z-]{0,30}unreachable")
 
-_OF_LOST = word_set("timeout timedout timed-out lost failed failure unreachable noreply no-reply")
+#: Texts of columns that are not used, of which each means that the row has no delay, or another figure.
+_CONTRADICTING = word_set("timeout timedout timed-out lost failed failure unreachable noreply no-reply")
+_CONTRADICTING |= word_set("one-way oneway owd p90 p95 p99 p99.9 min max minimum maximum jitter stddev loss")
 #: Texts that stand for a missing delay, in lower case; all of a failure do, too.
 MISSING = word_set("- -- – — * ? n/a na #n/a nan null none false inf infinity ∞") | _ILL | {""}
 _WITH_UNIT = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,9})?)\s*([A-Za-zµμ]{1,12})?", re.ASCII)
@@ -86,8 +88,8 @@ class RowReader:
         columns = self.columns
         delay, own_unit = parse_delay(cells[columns.delay], self.file, place, self.marks)
         for at in self.unused:
-            if cells[at] and str(cells[at]).lower().replace(" ", "-") in _OF_LOST:  # whatever it is called
-                raise self._error("map-status-unknown", at, cells, place)
+            if cells[at] and str(cells[at]).lower().replace(" ", "-") in _CONTRADICTING:
+                raise LatencyMapError("map-column-doubtful", source=self.file, place=place, found=[self.labels[at]])
         by_row = unit_of(cells[columns.units[0]], self.file, place) if columns.units else None
         stated = {unit for unit in (own_unit, by_row, self.unit) if unit is not None}
         if len(stated) > 1:
@@ -114,14 +116,14 @@ class RowReader:
         )
         stated = [self._loss(at, cells, sent, delay, place) for at in columns.losses]
         stated += [self._status(at, cells, place) for at in columns.statuses]
-        if received is not None and (sent or not received):
-            stated.append(1 - min(1.0, received / sent) if sent else 1.0)
+        if sent == 0 or (received is not None and (sent or not received)):
+            stated.append(1 - min(1.0, (received or 0) / sent) if sent else 1.0)
         return max((each for each in stated if each is not None), default=None)
 
     def _loss(self, at: int, cells: Sequence[object], sent: float | None, delay: float, place: str) -> float | None:
         """Return the share of lost probes; 1 is all of them unless a loss is above 1, so that they are percentages."""
         words, text = set(words_of(self.labels[at])), _text(cells[at])
-        if text in _WELL | _ILL or (text in _BOOLEANS and ("is" in words or not text.isdecimal())):
+        if text in _WELL | (_ILL - {"none"}) or (text in _BOOLEANS and ("is" in words or not text.isdecimal())):
             return float(_BOOLEANS.get(text, text in _ILL))
         if (loss := self._number(at, cells, place)) is None:
             return None
@@ -148,7 +150,7 @@ class RowReader:
             return float(text not in _WELL)
         if text in _BOOLEANS and not (text.isdecimal() and words & STATUS):
             return float(_BOOLEANS[text] == bool(words & BAD))
-        if words & {"error", "errors", "errno"}:  # the text of an error, or the number of errors
+        if words & {"err", "error", "errors", "errno"}:  # the text of an error, or the number of errors
             return 1.0
         raise self._error("map-status-unknown", at, cells, place)
 
@@ -230,4 +232,4 @@ def is_number(text: str) -> bool:
 
 def _text(cell: object) -> str:
     """Return a cell in lower case, with its words joined by hyphens."""
-    return "" if cell is None else re.sub(r"[\s_]+", "-", str(cell).strip().lower())
+    return "" if cell in (None, []) else re.sub(r"[\s_]+", "-", str(cell).strip().lower())

@@ -29,6 +29,7 @@ LOSSES = [
     *(("error", "", "i/o timeout"), ("timeout", "0", "1")),
     *(("result", "reply", "Destination host unreachable"), ("outcome", "ok", "lost"), ("failed", "false", "true")),
     *(("is_lost", "0", "1"), ("failure rate", "0.2", "1"), ("link_state", "up", "down"), ("drop_pct", "9", "100")),
+    *(("reply", "Y", "N"), ("Verlust", "none", "100"), ("err", "", "EHOSTUNREACH"), ("sent", "5", "0")),
 ]
 #: What stands for the delay of a lost probe.
 PLACEHOLDERS = ["", "0", "0.00", "-1", "9999", "lost", "timeout", "Request timed out", "*", "nan", "inf"]
@@ -83,7 +84,7 @@ def test_a_lost_probe_never_gives_a_delay(data, loss, placeholder):
     assert counts == ([len(gone)] if gone else [])
 
 
-@given(st.data(), st.sampled_from([label for label, _, _ in LOSSES if label not in ("error", "Lost", "lost")]))
+@given(st.data(), st.sampled_from([label for label, _, _ in LOSSES if label not in ("err", "error", "Lost", "lost")]))
 def test_a_state_that_is_not_understood_is_refused(data, label):
     labels, rows, _ = data.draw(tables("rtt_ms", label))
     for row in rows:

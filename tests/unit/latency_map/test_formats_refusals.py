@@ -39,7 +39,6 @@ LENGTH = "map-row-ragged"
         ("0 5\n5 0 1\n", LENGTH, 2, 3),
         ("0 5 1 7\n5 0 2 7\n", SHAPE, 2, 1),
         ("0 5\n5 0\n1 2\n", SHAPE, 3, 1),
-        ("0,1,2\n0.0,5,7\n5,0.0,6\n7,6,0.0\n", SHAPE, 4, 1),  # pandas without its index numbers the nodes
         ("0\t5\t7\t\n5\t0\t6\t\n7\t6\t0\t\n", SHAPE, 3, 1),  # a tab ends every line
         (",a,b,\na,0,5,\nb,5,0,\n", "map-name-invalid", 1, 4),
         ("0 5\n5 x\n", TEXT, 2, 2),
@@ -74,6 +73,17 @@ def test_bad_sheets_are_refused_with_line_and_column(text, code, line, column):
     assert caught.value.fields["place"].partition(", n")[0].partition(", a to")[0] == f"line {line}, column {column}"
 
 
+#: Columns that may contradict a delay, with a cell.
+CONTRADICTING = (
+    ("hop", 2),
+    ("percentile", 99),
+    ("availability", 0),
+    ("type", "p99"),
+    ("type", "one-way"),
+    ("note", "lost"),
+)
+
+
 @pytest.mark.parametrize(
     ("text", "code"),
     [
@@ -97,6 +107,11 @@ def test_bad_sheets_are_refused_with_line_and_column(text, code, line, column):
         ("a b 5\n#c d 6\n", "map-comment-doubtful"),
         ("from,to,rtt_ms\n#1,#2,5\n", "map-comment-doubtful"),
         ("|a|b|\n|-|-|\n|1|2|\n\n|a|b|\n|-|-|\n|1|2|\n", "map-tables-several"),
+        ("0,1,2\n0.0,5,7\n5,0.0,6\n7,6,0.0\n", "map-format-ambiguous"),  # pandas without its index numbers the nodes
+        ("1.0,5,7\n5,1.0,6\n7,6,1.0\n", "map-format-ambiguous"),
+        ("from,to,rtt_ms\na,b,5\n\nfrom,to,loss\na,b,100\n", "map-tables-several"),
+        ("mbps,a,b\na,0,5\nb,5,0\n", "map-column-doubtful"),
+        *((f"from,to,rtt_ms,{label}\na,b,5,{cell}\n", "map-column-doubtful") for label, cell in CONTRADICTING),
     ],
 )
 def test_other_text_is_refused(text, code):
@@ -149,7 +164,11 @@ def test_every_field_of_the_native_format_is_checked(change, code, place):
         (f'{{"a": {"9" * 5000}}}', "json-invalid", {}),
         ('{"rtt": 5}', "map-format-unknown", {"looks_like": "JSON: an object of 1 keys"}),
         ("[5]", "map-format-unknown", {"looks_like": "JSON: a list of 1"}),
-        ('{"responses": {"p": {"response": {"podResults": {"q": {"response-time-ms": 5}}}}}}', "map-format-unknown", {}),
+        (
+            '{"responses": {"p": {"response": {"podResults": {"q": {"response-time-ms": 5}}}}}}',
+            "map-format-unknown",
+            {},
+        ),
     ],
 )
 def test_bad_json_is_refused_with_the_place(text, code, fields):
@@ -177,7 +196,8 @@ GRAPH = "map-graph-invalid"
         ("<graphml", GRAPH),
         ("<graphml></graphml>", GRAPH),
         ("<?xml version='1.0'?><a/>", "map-format-unknown"),
-        (GRAPHML.format('<node id="a"/><edge source="a" target="b"/>'), "map-column-missing"),
+        (GRAPHML.format('<node id="a"/><node id="b"/><edge source="a" target="b"/>'), "map-column-missing"),
+        (GRAPHML.format('<node id="a"/><edge source="a" target="b"/>'), "map-ends-unknown"),
         ('<!DOCTYPE g [<!ENTITY a "aaaa">]><graphml>&a;</graphml>', "map-doctype-refused"),
         (GRAPHML.format("<graph>" * 30_000), GRAPH),
         (GRAPHML.format('<node id="a"/>' * 100_000), "map-too-large"),  # longer than a graph may be
