@@ -16,15 +16,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gesscale.common.errors import Problem
-from latency_map.delays import (
-    MAX_RTT_MS,
-    MS_PER_UNIT,
-    TRIPS,
-    Delays,
-    convert_to_round_trips,
-    count_differing,
-    find_out_of_range,
-)
+from latency_map import delays as figures_of
+from latency_map.delays import TRIPS, Delays, convert_to_round_trips, find_out_of_range
 from latency_map.errors import LatencyMapError, error_of
 from latency_map.formats.samples import Block, DelaySample, Readings
 from latency_map.formats.source import ImportOptions, MapSource, check_file_names
@@ -108,7 +101,7 @@ def collect(
         notes.append(Problem("import-graph-measured"))
     one_way_ms = values.copy() if kind is DelayKind.ONE_WAY else None
     if kind is DelayKind.ONE_WAY:
-        notes.append(Problem("import-delays-combined", {"asymmetric_pairs": count_differing(values)}))
+        notes.append(Problem("import-delays-combined", {"asymmetric_pairs": figures_of.count_differing(values)}))
     convert_to_round_trips(values, unit=DelayUnit.MS, kind=kind)
     to_itself = values.diagonal()
     np.fill_diagonal(values, np.where(np.isnan(to_itself), 0.0, to_itself))
@@ -203,8 +196,8 @@ class _Collector:
             raise LatencyMapError("map-units-mixed", source=self.source.name, place=place)
         self.units |= {unit} if unit is not None else set()
         _, kind = self.meaning()
-        times, over = MS_PER_UNIT[unit or DelayUnit.MS]
-        return times, over, MAX_RTT_MS / (times / over) / TRIPS[kind]
+        times, over = figures_of.MS_PER_UNIT[unit or DelayUnit.MS]
+        return times, over, figures_of.MAX_RTT_MS / (times / over) / TRIPS[kind]
 
     def meaning(self) -> tuple[DelayUnit, DelayKind]:
         """Return unit and direction, ms if units differ; raise LatencyMapError if one is not stated."""

@@ -147,7 +147,6 @@ class Columns(NamedTuple):
     units: tuple[int, ...] = ()
     #: Losses and statuses, each of which may state that all probes were lost.
     losses: tuple[int, ...] = ()
-    statuses: tuple[int, ...] = ()
     sent: tuple[int, ...] = ()
     received: tuple[int, ...] = ()
     times: tuple[int, ...] = ()
@@ -174,12 +173,12 @@ def find_columns(file: str, labels: Sequence[str], options: ImportOptions) -> Co
         fact: tuple(at for at, each in words.items() if each & kinds and each <= kinds | others)
         for fact, (kinds, others) in _FACTS.items()
     }
-    shares = tuple(at for at in found.pop("shares") if words[at] & SHARE)
+    lost = found["losses"] + tuple(at for at in found.pop("shares") if words[at] & SHARE) + found.pop("statuses")
     unit = _named(file, labels, options.unit_column, "--unit-column")
     found["units"] = found["units"] if unit is None else (unit,)
     if len(found["units"]) > 1:
         raise _ambiguous(file, labels, found["units"], "--unit-column")
-    return Columns(source, target, delay, **found | {"losses": found["losses"] + shares})
+    return Columns(source, target, delay, **found | {"losses": lost})
 
 
 def unused_columns(file: str, labels: Sequence[str], columns: Columns) -> tuple[int, ...]:

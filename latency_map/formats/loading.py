@@ -14,9 +14,9 @@ from gesscale.common.logs import log_problem
 from latency_map.errors import LatencyMapError, error_of
 from latency_map.formats.collect import Imported, collect
 from latency_map.formats.document import read_document, survey_to_document
-from latency_map.formats.matrix import map_to_matrix
 from latency_map.formats.recognise import FORMATS, recognise
 from latency_map.formats.source import DEFAULT_OPTIONS, ImportOptions, MapSource, read_source
+from latency_map.formats.tables import map_to_matrix
 from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, MapFormat, member_or_none
 from latency_map.limits import DEFAULT_LIMITS, MapLimits
 from latency_map.matrix import LatencyMap

@@ -16,13 +16,12 @@ from latency_map.formats.document import KIND
 from latency_map.formats.foreign import looks_like
 from latency_map.formats.graphs import read_gml, read_graphml
 from latency_map.formats.json_lists import json_reason, read_json
-from latency_map.formats.matrix import has_names, read_matrix, same_names
-from latency_map.formats.pairs import is_without_heading, read_pairs
 from latency_map.formats.ping_text import FPING_BEGINS, PING_BEGINS, read_fping, read_ping
-from latency_map.formats.rows import is_number
+from latency_map.formats.rows import parse_delay
 from latency_map.formats.samples import Readings
 from latency_map.formats.sheet import HEAD_ROWS, Sheet, SheetRow, is_number_or_missing
 from latency_map.formats.source import ImportOptions, MapSource
+from latency_map.formats.tables import has_names, is_without_heading, read_matrix, read_pairs, same_names
 from latency_map.kinds import MapFormat
 
 _GML = re.compile(r"^[ \t]*graph[ \t\r\n]*\[", re.MULTILINE)
@@ -82,65 +81,53 @@ def recognise(source: MapSource, options: ImportOptions) -> tuple[MapFormat, str
         return MapFormat.JSON, json_reason(content)
     if any((options.from_column, options.to_column, options.delay_column, options.unit_column)):
         return MapFormat.PAIRS, "options name its columns"
-    rows = Sheet(source).head
-    found = _recognise_rows(rows)
-    if found is None:
-        raise LatencyMapError("map-format-unknown", source=source.name, looks_like=_looks_like(source, rows))
-    if isinstance(found, str):
-        raise LatencyMapError("map-format-ambiguous", source=source.name, formats=found)
-    return found
+    return _recognise_rows(source, Sheet(source).head)
 
 
-def _recognise_rows(rows: Sequence[SheetRow]) -> tuple[MapFormat, str] | str | None:
-    """Return the format of rows of cells and the evidence, the formats if they fit two; None if they fit none."""
+def _recognise_rows(source: MapSource, rows: Sequence[SheetRow]) -> tuple[MapFormat, str]:
+    """Return the format of rows of cells and the evidence."""
     first = rows[0].cells
     if len(first) > 1 and not has_names(rows):
-        return _recognise_numbers(rows)
+        return _recognise_numbers(source, rows)
     named_again = sum(row.cells[0] in first for row in rows[1:])
     square = len(first) > 1 and (len(first) + 1 == len(rows) or len(rows) == HEAD_ROWS)
     numbers = square and all(is_number_or_missing(cell) for row in rows[1:] for cell in row.cells)
     has_ends, has_delay = has_columns(first), any(map(rank_of, first))
-    begins_with_end = has_ends and not has_columns(first[1:])
     found = {
         "the first row and the first column have the same names": same_names(rows),
         "its first row has three cells and the third is a delay": is_without_heading(first),
-        "its heading begins with an end of a pair and has a delay": begins_with_end and has_delay,
+        "its heading begins with an end of a pair and has a delay": (
+            has_ends and has_delay and not has_columns(first[1:])
+        ),
         "the first column has names of the first row": named_again > len(rows[1:]) / 2,
-        "its heading has the two ends of a pair and a delay": has_ends and has_delay,
-        "its first row has names, and the others numbers only": numbers,
         "its heading has the two ends of a pair": has_ends,
+        "its first row has names, and the others numbers only": numbers,
     }
-    reason = next((each for each, fits in found.items() if fits), None)
-    if reason is None:
-        return None
-    return MapFormat.MATRIX if "names" in reason else MapFormat.PAIRS, reason
+    for reason, fits in found.items():
+        if fits:
+            return MapFormat.MATRIX if "names" in reason else MapFormat.PAIRS, reason
+    columns = ", ".join(map(shortened, first[:8]))
+    is_table = len(first) > 1 and any(mark in source.text[:1000] for mark in ",;\t|")
+    text = f"a table with the columns {columns}" if is_table else f"text: {shortened(source.text.strip()[:80])}"
+    raise LatencyMapError("map-format-unknown", source=source.name, looks_like=text)
 
 
-def _recognise_numbers(rows: Sequence[SheetRow]) -> tuple[MapFormat, str] | str:
+def _recognise_numbers(source: MapSource, rows: Sequence[SheetRow]) -> tuple[MapFormat, str]:
     """Return the format of rows of numbers and the evidence; three columns may be a matrix or a list of pairs."""
     if any(len(row.cells) != 3 for row in rows):
         return MapFormat.MATRIX, "its first row has numbers only"
-    if not any(
-        is_number(row.cells[2].replace(",", ".")) for row in rows
-    ):  # the last column of a list, or the end of each line
-        return "matrix, pairs"
-    if not all(_NODE_NUMBER.fullmatch(row.cells[at]) for row in rows for at in (0, 1)):  # no node is called 0.05
+    cells = [[parse_delay(cell.replace(",", "."), source.name, "")[0] for cell in row.cells] for row in rows]
+    has_delays = any(row[2] >= 0 for row in cells)
+    if has_delays and not all(
+        _NODE_NUMBER.fullmatch(row.cells[at]) for row in rows for at in (0, 1)
+    ):  # no node is called 0.05
         return MapFormat.MATRIX, "it has three columns of numbers, of which the first two are no nodes"
-    is_numbered = len(rows) == 4 and rows[0].cells in (["0", "1", "2"], ["1", "2", "3"])  # by pandas
-    if (is_numbered or len(rows) == 3) and all(is_number(cell) for row in rows for cell in row.cells):
-        cells = [[float(cell) for cell in row.cells] for row in rows[-3:]]
-        symmetric = all(cells[a][b] == cells[b][a] for a in range(3) for b in range(3))
-        if symmetric and not is_numbered and not any(cells[at][at] for at in range(3)):
-            return MapFormat.MATRIX, "it has three rows of three numbers, symmetric with a zero diagonal"
-        if symmetric or all(cells[at][at] == min(cells[at]) for at in range(3)):
-            return "matrix, pairs"
+    numbered = len(rows) == 4 and rows[0].cells in (["0", "1", "2"], ["1", "2", "3"])  # the first row, by pandas
+    last = cells[-3:]
+    symmetric = len(last) == 3 and all(last[a][b] == last[b][a] for a in range(3) for b in range(3))
+    if symmetric and len(rows) == 3 and not any(last[at][at] for at in range(3)):
+        return MapFormat.MATRIX, "it has three rows of three numbers, symmetric with a zero diagonal"
+    small = (numbered or len(rows) == 3) and (symmetric or all(last[at][at] == min(last[at]) for at in range(3)))
+    if small or not has_delays:  # without a delay, the last column may be the end of each line
+        raise LatencyMapError("map-format-ambiguous", source=source.name, formats="matrix, pairs")
     return MapFormat.PAIRS, "its rows have three numbers each"
-
-
-def _looks_like(source: MapSource, rows: Sequence[SheetRow]) -> str:
-    """Describe a text for a message."""
-    cells = rows[0].cells
-    if len(cells) > 1 and any(mark in source.text[:1000] for mark in ",;\t|"):
-        columns = ", ".join(shortened(cell) for cell in cells[:8])
-        return f"a table with the columns {columns}"
-    return f"text that begins with {shortened(source.text.strip()[:80])}"

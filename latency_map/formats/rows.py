@@ -14,21 +14,8 @@ from datetime import UTC, datetime
 from gesscale.common.errors import Problem
 from gesscale.common.text import truncated_repr
 from latency_map.errors import LatencyMapError
-from latency_map.formats.columns import (
-    BAD,
-    LOSS,
-    PERCENT,
-    RATIO,
-    SHARE,
-    STATUS,
-    UNITS,
-    Columns,
-    parse_label,
-    rank_of,
-    unused_columns,
-    word_set,
-    words_of,
-)
+from latency_map.formats import columns as named
+from latency_map.formats.columns import UNITS, Columns, parse_label, rank_of, word_set, words_of
 from latency_map.formats.samples import DelaySample
 from latency_map.kinds import DelayKind, DelayUnit
 
@@ -75,7 +62,7 @@ class RowReader:
     def __post_init__(self) -> None:
         self.unit, self.kind = parse_label(self.labels[self.columns.delay])
         self.is_plain = not any(self.columns[3:])
-        self.unused = unused_columns(self.file, self.labels, self.columns)
+        self.unused = named.unused_columns(self.file, self.labels, self.columns)
 
     def sample(self, source: str, target: str, cells: Sequence[object], place: str) -> DelaySample:
         """Return the sample of one row.
@@ -115,44 +102,43 @@ class RowReader:
             next((self._number(at, cells, place) for at in each), None) for each in (columns.sent, columns.received)
         )
         stated = [self._loss(at, cells, sent, delay, place) for at in columns.losses]
-        stated += [self._status(at, cells, place) for at in columns.statuses]
         if sent == 0 or (received is not None and (sent or not received)):
             stated.append(1 - min(1.0, (received or 0) / sent) if sent else 1.0)
         return max((each for each in stated if each is not None), default=None)
 
     def _loss(self, at: int, cells: Sequence[object], sent: float | None, delay: float, place: str) -> float | None:
-        """Return the share of lost probes; 1 is all of them unless a loss is above 1, so that they are percentages."""
+        """Return the share of lost probes, 1 for a failure; a loss of 1 is total unless another one is above 1."""
         words, text = set(words_of(self.labels[at])), _text(cells[at])
-        if text in _WELL | (_ILL - {"none"}) or (text in _BOOLEANS and ("is" in words or not text.isdecimal())):
-            return float(_BOOLEANS.get(text, text in _ILL))
+        is_share = bool(words & (named.LOSS | named.SHARE))
+        if text in _WELL | (_ILL - {"none"} if is_share else _ILL) or (
+            text and not is_share and _NO_REPLY.fullmatch(text)
+        ):
+            return float(text not in _WELL)
+        if text in _BOOLEANS and not (text.isdecimal() and (is_share or words & named.STATUS) and "is" not in words):
+            return float(_BOOLEANS[text] == bool(words & (named.LOSS | named.BAD)))
+        if text and not is_share:
+            if words & {"err", "error", "errors", "errno"}:  # the text of an error, or the number of errors
+                return 1.0
+            raise self._error("map-status-unknown", at, cells, place)
         if (loss := self._number(at, cells, place)) is None:
             return None
-        if words & _LOST and not words & SHARE:  # a number of probes
+        if words & _LOST and not words & named.SHARE:  # a number of probes
             if loss and not sent and not math.isnan(delay):
                 raise self._error("map-loss-invalid", at, cells, place)
             return min(1.0, loss / (sent or 1))
-        if words & PERCENT or "%" in text:
-            loss /= 100
-        elif not words & RATIO:
-            self.in_percent |= loss > 1
-            self.total_of_one |= loss == 1
-            loss = loss / 100 if self.in_percent else loss
+        loss = self._ratio(loss, words, text)
         if not 0 <= loss <= 1 or (self.in_percent and self.total_of_one):
             raise self._error("map-loss-invalid", at, cells, place)
-        return loss if words & (LOSS | BAD) else 1 - loss
+        return loss if words & (named.LOSS | named.BAD) else 1 - loss
 
-    def _status(self, at: int, cells: Sequence[object], place: str) -> float | None:
-        """Return 1 for a failure and 0 for a success; None if the cell is blank."""
-        words, text = set(words_of(self.labels[at])), _text(cells[at])
-        if not text:
-            return None
-        if text in _WELL | _ILL or _NO_REPLY.fullmatch(text):
-            return float(text not in _WELL)
-        if text in _BOOLEANS and not (text.isdecimal() and words & STATUS):
-            return float(_BOOLEANS[text] == bool(words & BAD))
-        if words & {"err", "error", "errors", "errno"}:  # the text of an error, or the number of errors
-            return 1.0
-        raise self._error("map-status-unknown", at, cells, place)
+    def _ratio(self, loss: float, words: set[str], text: str) -> float:
+        if words & named.PERCENT or "%" in text:
+            return loss / 100
+        if not words & named.RATIO:
+            self.in_percent |= loss > 1
+            self.total_of_one |= loss == 1
+            return loss / 100 if self.in_percent else loss
+        return loss
 
     def _at_s(self, cells: Sequence[object]) -> float | None:
         """Return the oldest time of a row; a date and a time of day are one time."""

@@ -1,17 +1,21 @@
-"""Square matrices, with names in the first row and column, in one of them, or without names."""
+"""Tables: square matrices, with names or without, and lists of pairs.
+
+A list has a heading with two ends and a delay, or three columns without a heading. A pair may have many rows, such as
+in the tables of pings that WonderNetwork publishes.
+"""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from gesscale.common.text import shortened
 from latency_map.delays import Delays
 from latency_map.errors import LatencyMapError
-from latency_map.formats.columns import is_delay_label, is_other_figure, parse_label
-from latency_map.formats.rows import is_number
-from latency_map.formats.samples import Block, Readings
-from latency_map.formats.sheet import HEAD_ROWS, Sheet, SheetRow, is_number_or_missing
+from latency_map.formats.columns import find_columns, is_delay_label, is_other_figure, parse_label
+from latency_map.formats.rows import RowReader, is_number
+from latency_map.formats.samples import Block, DelaySample, Readings
+from latency_map.formats.sheet import HEAD_ROWS, Sheet, SheetRow, is_number_or_missing, place_of
 from latency_map.formats.source import ImportOptions, MapSource, check_file_names
 from latency_map.kinds import DelayUnit
 from latency_map.matrix import LatencyMap
@@ -113,6 +117,48 @@ def same_names(rows: Sequence[SheetRow]) -> bool:
     across = first if without_corner else first[1:]
     read = len(down) == len(across) or len(rows) == HEAD_ROWS
     return read and bool(down) and across[: len(down)] == down
+
+
+def read_pairs(source: MapSource, options: ImportOptions) -> Readings:
+    """Read a list of pairs.
+
+    Raises
+    ------
+    LatencyMapError
+        The list is invalid.
+    """
+    sheet = Sheet(source)
+    first = sheet.head[0]
+    chosen = options.from_column, options.to_column, options.delay_column, options.unit_column
+    is_headed = any(chosen) or not is_without_heading(first.cells)
+    labels = first.cells if is_headed else ["from", "to", "delay"]
+    reader = RowReader(source.name, labels, find_columns(source.name, labels, options))
+    delay = reader.columns.delay
+    stated_at = f"{place_of(first, delay)}, heading {shortened(labels[delay])}"
+    readings = Readings(samples=(), unit=reader.unit, kind=reader.kind, stated_at=stated_at)
+    readings.samples = _samples(sheet, reader, readings, sheet.rows(int(is_headed)))
+    return readings
+
+
+def is_without_heading(cells: list[str]) -> bool:
+    """Return whether a row is the first one of a list of pairs without heading."""
+    return len(cells) == 3 and is_number_or_missing(cells[2]) and not cells[2].isalpha()
+
+
+def _samples(sheet: Sheet, reader: RowReader, readings: Readings, rows: Iterable[SheetRow]) -> Iterator[DelaySample]:
+    """Yield the samples of rows; add the notes to the readings at the end."""
+    width, columns = len(reader.labels), reader.columns
+    source, target = columns.source, columns.target
+    for row in rows:
+        cells = row.cells
+        if len(cells) != width:
+            sheet.check_width(row, width)
+        if cells[target] == reader.labels[target] and cells[columns.delay][:1].isalpha():
+            raise sheet.cell_error(row, source, "map-tables-several")
+        for at in (columns.delay, *columns.losses):
+            cells[at] = sheet.with_point(row, at)
+        yield reader.sample(cells[source], cells[target], cells, place_of(row, columns.delay))
+    readings.notes += reader.notes() + sheet.notes()
 
 
 def map_to_matrix(latencies: LatencyMap) -> str:
