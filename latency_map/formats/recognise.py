@@ -100,8 +100,9 @@ def _recognise_rows(source: MapSource, rows: Sequence[SheetRow]) -> tuple[MapFor
             has_ends and has_delay and not has_columns(first[1:])
         ),
         "the first column has names of the first row": named_again > len(rows[1:]) / 2,
-        "its heading has the two ends of a pair": has_ends,
+        "its heading has the two ends of a pair and a delay": has_ends and has_delay,
         "its first row has names, and the others numbers only": numbers,
+        "its heading has the two ends of a pair": has_ends,
     }
     for reason, fits in found.items():
         if fits:
