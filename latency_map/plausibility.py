@@ -25,6 +25,7 @@ all equal           three pairs or more                          no two measured
 Zeros and the figures of lost probes do not count for the median, the spread and equality.
 """
 
+import math
 import unicodedata
 
 import numpy as np
@@ -50,8 +51,8 @@ FAR_RATIO = 10.0
 LOST_ABOVE_MS = 60_000.0
 
 _MIN_NINES = 999.0
-#: Largest values of integers of 15 and 16 bits; those of 31 and 32 bits are above a minute.
-_INTEGER_LIMITS = {32767.0, 65535.0}
+#: Largest values of integers of 15, 16, 31 and 32 bits.
+_INTEGER_LIMITS = {32767, 65535, 2147483647, 4294967295}
 _MAX_LOST_FIGURES = 8
 _NAMED = 3
 
@@ -171,7 +172,8 @@ def _lost_probes(rtt_ms: Delays, unit: DelayUnit) -> Mask:
 def _is_in_nines(delay: float) -> bool:
     """Return whether a delay, or half of it if both ways were added, is 999, 9999, ... or the limit of an integer."""
     for each in (delay, delay / 2):
-        if each in _INTEGER_LIMITS or (each >= _MIN_NINES and set(f"{each:.9g}") <= {"9", "."}):
+        nines = each >= _MIN_NINES and set(f"{each:.9g}") <= {"9", "."}
+        if nines or any(math.isclose(each, limit) for limit in _INTEGER_LIMITS):
             return True
     return False
 

@@ -19,7 +19,10 @@ _KEYS = (
 _TEXTS = (
     (r"pong from \S+ ", "the output of tailscale ping; use ping"),
     (r"(?:traceroute6? to|Tracing route to) ", "the output of traceroute, which has delays to routers; use ping"),
-    (r"Start: .*\nHOST: ", "a report of mtr as text; use mtr --json"),
+    (r"(?:Start: .*\nHOST: |Mtr_Version,)", "a report of mtr as text or CSV; use mtr --json"),
+    (r".{0,60}\b(?:\d+ bytes from|PING) ", "a part of ping, or times before its lines; use its output as it is"),
+    (r"(?:Starting Nping|Probing \S+:\d|Connecting to \S+ on |seq \d+: tcp )", "nping or tcping; use ping"),
+    (r"# (?:HELP|TYPE) ", "a page of metrics; use the answer of Prometheus to a query"),
     (r"(?:strict )?(?:di)?graph \S* ?\{", "a graph in the language of Graphviz; convert it to GML"),
     (r"\w?\x00", "text in UTF-16 without its mark"),
     (r"(?:---\s*\n)?[^\s,;|]+:[ \t]*\n[ ]*(?:- |[^\s,;|]+:)", "YAML; convert it to JSON"),

@@ -58,7 +58,10 @@ def read_graphml(source: MapSource, options: ImportOptions) -> Readings:
     with _networkx_errors(source.name, "GraphML") as notes:
         graph = nx.parse_graphml(text, force_multigraph=True)
         root = fromstring(text)  # noqa: S314 - without a DOCTYPE, and networkx parsed it
-        listed = {each.get("id") for each in root.iter() if each.tag.endswith("node")}
+        ids = [(each.tag.rpartition("}")[2], each.get("id")) for each in root.iter()]
+        if sum(tag == "graph" for tag, _ in ids) > 1:  # networkx reads the first one
+            raise ValueError("it has several graphs, or one inside another")
+        listed = {name for tag, name in ids if tag == "node"}
     if unknown := sorted(set(graph) - listed):  # networkx adds them
         raise LatencyMapError("map-ends-unknown", source=source.name, ends=unknown, nodes=sorted(map(str, listed)))
     return _of_graph(source, graph, notes, options)

@@ -73,6 +73,13 @@ def test_bad_sheets_are_refused_with_line_and_column(text, code, line, column):
     assert caught.value.fields["place"].partition(", n")[0].partition(", a to")[0] == f"line {line}, column {column}"
 
 
+#: Output of programs that is not read.
+TOOLS = (
+    "64 bytes from b (10.7.0.2): icmp_seq=1 ttl=64 time=5.00 ms\n64 bytes from b: icmp_seq=2 ttl=64 time=7.00 ms\n",
+    "2026-01-01T00:00:00 PING b (10.7.0.2) 56(84) bytes of data.\n2026-01-01T00:00:00 64 bytes from b: time=5 ms\n",
+    "seq 0: tcp response from b (10.7.0.2) [open]  5.1 ms\nseq 1: tcp response from b (10.7.0.2) [open]  7.1 ms\n",
+    '# HELP rtt_seconds x\nrtt_seconds{target="b"} 0.005\n',
+)
 #: Columns that may contradict a delay, with a cell.
 CONTRADICTING = (
     ("hop", 2),
@@ -112,6 +119,7 @@ CONTRADICTING = (
         ("from,to,rtt_ms\na,b,5\n\nfrom,to,loss\na,b,100\n", "map-tables-several"),
         ("mbps,a,b\na,0,5\nb,5,0\n", "map-column-doubtful"),
         *((f"from,to,rtt_ms,{label}\na,b,5,{cell}\n", "map-column-doubtful") for label, cell in CONTRADICTING),
+        *((text, "map-format-unknown") for text in TOOLS),
     ],
 )
 def test_other_text_is_refused(text, code):
@@ -197,6 +205,7 @@ GRAPH = "map-graph-invalid"
         ("<graphml></graphml>", GRAPH),
         ("<?xml version='1.0'?><a/>", "map-format-unknown"),
         (GRAPHML.format('<node id="a"/><node id="b"/><edge source="a" target="b"/>'), "map-column-missing"),
+        (GRAPHML.format("</graph><graph edgedefault='undirected'>"), GRAPH),  # networkx reads the first one
         (GRAPHML.format('<node id="a"/><edge source="a" target="b"/>'), "map-ends-unknown"),
         ('<!DOCTYPE g [<!ENTITY a "aaaa">]><graphml>&a;</graphml>', "map-doctype-refused"),
         (GRAPHML.format("<graph>" * 30_000), GRAPH),

@@ -130,6 +130,12 @@ def test_figures_of_lost_probes_are_named_in_any_unit_and_direction(pairs, both,
     assert named(lost) <= pairs
 
 
+@pytest.mark.parametrize("limit", [2**31 - 1, 2**32 - 1])
+def test_limits_of_32_bits_are_named(limit):
+    imported = parse_survey(f"from,to,rtt_ns\na,b,{limit}\nb,c,700000\na,c,910000\n")
+    assert [(each.code, each.fields["pairs"]) for each in imported.warnings] == [("map-delays-as-lost", ["a - b"])]
+
+
 @given(some_pairs, both_ways, st.sampled_from(TIMEOUTS_MS), st.sampled_from(list(DelayUnit)))
 def test_repeated_timeouts_are_named(pairs, both, timeout_ms, unit):
     warnings = find_implausible(put(ordinary(both), pairs, timeout_ms, both), unit=unit)
