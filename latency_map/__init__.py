@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from latency_map.choose.ranking import Distances, UnreachableNode, rank_by_distance
     from latency_map.errors import LatencyMapError, MissingDelayError, NoChoiceError, UnknownNodeError
     from latency_map.formats.collect import Imported
-    from latency_map.formats.loading import parse_survey, read_map, read_survey, write_csv, write_survey
+    from latency_map.formats.loading import parse_survey, read_map, read_survey
     from latency_map.formats.source import DEFAULT_OPTIONS, ImportOptions, read_names
     from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, MapFormat, Method
     from latency_map.limits import LARGEST, MapLimits
     from latency_map.matrix import LatencyMap
     from latency_map.survey import Survey
+    from latency_map.writing import write_csv, write_survey
 
 __all__ = [
     "DEFAULT_OPTIONS",
@@ -53,7 +54,7 @@ __all__ = [
 #: Modules of the names, the lightest first: an agent on a small node imports none of them and no NumPy.
 _MODULES = (
     *("errors", "kinds", "limits", "matrix", "survey"),
-    *("choose.choice", "choose.ranking", "formats.source", "formats.loading"),
+    *("choose.choice", "choose.ranking", "formats.source", "formats.loading", "writing"),
 )
 
 

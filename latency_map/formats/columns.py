@@ -214,21 +214,19 @@ def _pairs_of_ends(labels: Sequence[Sequence[str]]) -> list[tuple[int, int]]:
     ends: list[list[int]] = [[], []]
     for at, words in enumerate(labels):
         for sides in _ENDS:
-            sides_found = [side for side, kinds in enumerate(sides) for word in words if word in kinds]
-            if sides_found:
-                beside = set(words) - sides[0] - sides[1]
-                if len(sides_found) == 1 and beside <= _OF_END:
-                    ends[sides_found[0]].append(at)
+            found = [side for side, kinds in enumerate(sides) for word in words if word in kinds]
+            if len(found) == 1 and set(words) - sides[0] - sides[1] <= _OF_END:
+                ends[found[0]].append(at)
+            if found:
                 break
-    pairs = [(a, b) for a in ends[0] for b in ends[1]]
     lettered = [(at, words) for at, words in enumerate(labels) if words and words[-1] in _OF_LETTERS]
-    for a, first in lettered:
-        for b, second in lettered:
-            stem = first[:-1]
-            alike = stem == second[:-1] and (first[-1], second[-1]) in _LETTERS and _OF_END.issuperset(stem)
-            if alike and (stem or not first[-1].isdigit()):
-                pairs.append((a, b))
-    return pairs
+    last = [(at, words[:-1], words[-1]) for at, words in lettered if _OF_END.issuperset(words[:-1])]
+    return [(a, b) for a in ends[0] for b in ends[1]] + [
+        (a, b)
+        for a, stem, x in last
+        for b, other, y in last
+        if (x, y) in _LETTERS and stem == other and (stem or not x.isdigit())
+    ]
 
 
 def _preference(words: Sequence[Sequence[str]], pair: tuple[int, int]) -> tuple[int, int]:

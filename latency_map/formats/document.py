@@ -1,8 +1,5 @@
 """The native format: versioned JSON that holds a survey without loss."""
 
-import json
-import math
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -18,8 +15,6 @@ from latency_map.kinds import DelayKind, DelayUnit
 from latency_map.survey import MAX_TIME_S, Survey
 
 KIND = "LatencyMap"
-#: Fixed members of every document besides its version.
-FIXED = {"kind": KIND, "unit": "ms", "delay": "rtt"}
 
 
 class _Document(BaseModel):
@@ -37,31 +32,6 @@ class _Document(BaseModel):
     estimated: list[list[int]] | None = None
     #: Of earlier versions: percentiles, jitter and loss, which agents now report to Prometheus only.
     spread: Any = None
-
-
-def survey_to_document(survey: Survey) -> str:
-    """Return a survey as JSON, with one row of the matrix per line.
-
-    Round trips are in milliseconds, null if missing. ``estimated`` lists for each row the columns with estimates.
-    """
-    head = {
-        "apiVersion": API_VERSION,
-        **FIXED,
-        "origin": survey.origin,
-        "measured_at_s": survey.measured_at_s,
-        "changes": survey.changes,
-        "nodes": survey.names,
-    }
-    delays = [[None if math.isnan(cell) else cell for cell in row] for row in survey.rtt_ms.tolist()]
-    text = json.dumps(head, indent=1).removesuffix("\n}") + _rows("rtt_ms", delays)
-    if survey.estimated.any():
-        text += _rows("estimated", [np.nonzero(row)[0].tolist() for row in survey.estimated])
-    return text + "\n}\n"
-
-
-def _rows(key: str, rows: Sequence[object]) -> str:
-    lines = ",\n  ".join(map(json.dumps, rows))
-    return f',\n "{key}": [\n  {lines}\n ]'
 
 
 def read_document(source: MapSource) -> Survey:

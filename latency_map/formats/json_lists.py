@@ -54,9 +54,9 @@ def _only_table(source: str, content: Json, options: ImportOptions) -> ObjectLis
     ends = {options.from_column, options.to_column}
     tables = [table for table in _tables(content, (), ()) if has_columns(table.labels) or ends <= set(table.labels)]
     tables = [table for table in tables if table.key == options.delay_column] or tables
-    if len(tables) == 1 and (other := _other_figure(tables[0])) and other != options.delay_column:
-        raise LatencyMapError("map-column-doubtful", source=source, found=[other])
     if len(tables) == 1:
+        if (other := _other_figure(tables[0])) and other != options.delay_column:
+            raise LatencyMapError("map-column-doubtful", source=source, found=[other])
         return tables[0]
     if tables:
         found = [".".join(table.path) for table in tables]
@@ -79,7 +79,7 @@ def _tables(content: Json, path: tuple[str, ...], holders: tuple[Object, ...]) -
         holder = holders[-1] if holders else {}
         headings = [value for value in holder.values() if isinstance(value, list) and _is_heading(value)]
         rows = _rows([*headings, *content]) if headings else []
-        rows = rows or _matrix(content, holder) or _with_source(_rows(content), holder)
+        rows = rows or _matrix(content, holder) or _rows(content)
         if rows and not set(words_of(path[-1] if path else "")) & NODES:
             yield ObjectList(path, holders, rows)
     elif isinstance(content, dict) and len(path) < _DEPTH:
@@ -91,22 +91,11 @@ def _tables(content: Json, path: tuple[str, ...], holders: tuple[Object, ...]) -
             yield from _tables(value, (*path, key), (*holders, content))
 
 
-def _with_source(rows: list[Object], holder: Object) -> list[Object]:
-    """Return rows with the facts of the object that holds them, if only that one names one of the two nodes."""
-    facts = {key: value for key, value in holder.items() if isinstance(value, str | int | float)}
-    labels = list(dict.fromkeys(key for row in rows for key in row))
-    if has_columns(labels) or not has_columns([*facts, *labels]):
-        return rows
-    return [{**facts, **row} for row in rows]
-
-
-def _rows(content: list[Json], depth: int = 0) -> list[Object]:
-    """Return the members of a list, or of the lists in its members, as flat objects; none if they are no objects."""
-    objects = [each for each in content if isinstance(each, dict)]
+def _rows(content: list[Json]) -> list[Object]:
+    """Return the members of a list as flat objects; none if they are no objects, nor like ["a", "b", 5]."""
+    objects = [flat(each) for each in content if isinstance(each, dict)]
     if len(objects) == len(content):
-        inside = [(each, at) for each in objects for at in each.values() if isinstance(at, list) and depth < _DEPTH]
-        found = [row for each, at in inside for row in _with_source(_rows(at, depth + 1), each)]
-        return found if found and has_columns(list(found[0])) else [flat(each) for each in objects]
+        return objects
     lists = [each for each in content if isinstance(each, list)]
     if len(lists) < len(content) or not all(len(each) == len(lists[0]) >= 3 for each in lists):
         return []
@@ -143,11 +132,5 @@ def _nested(content: Object) -> list[Object]:
     figures = any(is_delay_label(key) or is_other_figure(key) for key in keys - inner.keys())
     if figures or not keys & inner.keys() or not all(isinstance(value, str) for value in others):
         return []
-    rows: list[Object] = []
-    for a, row in inner.items():
-        for b, cell in row.items():
-            named: dict[str, Json] = (
-                {"source": a, "target": b} if cell is None else {"source": a, "target": b, "delay": cell}
-            )
-            rows.append(flat(named) if isinstance(cell, dict) else named)
-    return rows
+    cells = [(a, b, cell) for a, row in inner.items() for b, cell in row.items()]
+    return [flat({"source": a, "target": b} | ({} if cell is None else {"delay": cell})) for a, b, cell in cells]

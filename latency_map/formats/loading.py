@@ -9,19 +9,17 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
-from gesscale.common.errors import Problem, cause_of
+from gesscale.common.errors import Problem
 from gesscale.common.logs import log_problem
 from latency_map.errors import LatencyMapError, error_of
 from latency_map.formats.collect import Imported, collect
-from latency_map.formats.document import read_document, survey_to_document
+from latency_map.formats.document import read_document
 from latency_map.formats.recognise import FORMATS, recognise
 from latency_map.formats.source import DEFAULT_OPTIONS, ImportOptions, MapSource, read_source
-from latency_map.formats.tables import map_to_matrix
 from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, MapFormat, member_or_none
 from latency_map.limits import DEFAULT_LIMITS, MapLimits
 from latency_map.matrix import LatencyMap
 from latency_map.plausibility import find_implausible
-from latency_map.survey import Survey
 
 _LOG = logging.getLogger(__name__)
 
@@ -108,50 +106,6 @@ def read_map(
         return imported.survey.to_map(asymmetry)
     except LatencyMapError as error:
         raise error_of(*error.problems, source=str(path)) from None
-
-
-def write_survey(survey: Survey, path: Path | str) -> None:
-    """Write a survey to a file as JSON; see `latency_map.formats.document`.
-
-    Parameters
-    ----------
-    survey
-        The survey; `read_survey` reads it back without loss.
-    path
-        The file; one that exists is replaced.
-
-    Raises
-    ------
-    LatencyMapError
-        The file cannot be written.
-    """
-    _write(survey_to_document(survey), path)
-
-
-def write_csv(latencies: LatencyMap, path: Path | str) -> None:
-    """Write a map to a file as a matrix of round trips in milliseconds, blank if missing.
-
-    Parameters
-    ----------
-    latencies
-        The map; the corner of the matrix states unit and kind, so it can be read back without loss.
-    path
-        The file; one that exists is replaced.
-
-    Raises
-    ------
-    LatencyMapError
-        The file cannot be written.
-    """
-    _write(map_to_matrix(latencies), path)
-
-
-def _write(text: str, path: Path | str) -> None:
-    try:
-        content = text.encode()  # fails before the file is replaced
-        Path(path).write_bytes(content)
-    except (OSError, ValueError) as error:
-        raise LatencyMapError("file-unwritable", source=str(path), cause=cause_of(error)) from None
 
 
 def _import(

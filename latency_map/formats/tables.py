@@ -4,7 +4,6 @@ A list has a heading with two ends and a delay, or three columns without a headi
 in the tables of pings that WonderNetwork publishes.
 """
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -18,7 +17,6 @@ from latency_map.formats.samples import Block, DelaySample, Readings
 from latency_map.formats.sheet import HEAD_ROWS, Sheet, SheetRow, is_number_or_missing, place_of
 from latency_map.formats.source import ImportOptions, MapSource, check_file_names
 from latency_map.kinds import DelayUnit
-from latency_map.matrix import LatencyMap
 from latency_map.names import find_name_fault
 
 
@@ -161,14 +159,6 @@ def _samples(sheet: Sheet, reader: RowReader, readings: Readings, rows: Iterable
     readings.notes += reader.notes() + sheet.notes()
 
 
-def map_to_matrix(latencies: LatencyMap) -> str:
-    """Return a map as CSV for `read_matrix`: round trips in milliseconds, blank if missing."""
-    rows = [["rtt_ms", *latencies.names]]
-    for name, delays in zip(latencies.names, latencies.rtt_ms.tolist(), strict=True):
-        rows.append([name, *("" if math.isnan(delay) else repr(delay).removesuffix(".0") for delay in delays)])
-    return "".join(",".join(_quoted(cell) for cell in row) + "\n" for row in rows)
-
-
 def _names(source: str, options: ImportOptions, count: int) -> tuple[str, ...]:
     if options.names is None:
         return tuple(f"n{number:0{max(3, len(str(count)))}}" for number in range(1, count + 1))
@@ -182,9 +172,3 @@ def _is_unnamed(row: SheetRow, header: SheetRow) -> bool:
     """Return whether a row below the names has delays only."""
     names, cells = header.cells, row.cells
     return len(cells) == len(names) and cells[0] not in names[1:] and all(map(is_number_or_missing, cells))
-
-
-def _quoted(cell: str) -> str:
-    """Quote a cell that contains a possible delimiter or begins like a comment."""
-    escaped = cell.replace('"', '""')
-    return f'"{escaped}"' if cell.startswith("#") or any(mark in cell for mark in ',;\t|"') else cell

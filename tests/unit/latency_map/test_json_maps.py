@@ -69,8 +69,6 @@ FORMS = {
     "unit next to the nodes": {"unit": "ms", "a": {"b": 5}, "b": {"b": 0}},
     "value and unit": [{"source": "a", "target": "b", "latency": {"value": 5000, "unit": "us"}}],
     "Cytoscape": {"elements": {"nodes": [{"data": {"id": "a"}}, {"data": {"id": "b"}}], "edges": [{"data": LINK}]}},
-    "source above": {"source": "a", "timestamp": 1.7e9, "results": [{"target": "b", "rtt_ms": 5}]},
-    "sources above": [{"from": "a", "pings": [{"to": "b", "rtt_ms": 5}, {"to": "c", "rtt_ms": 6}]}, {"from": "b"}],
     "several figures of a pair": [{"source": "a", "target": "b", "rtt_ms": [4, 5, 101, None]}],
     "nanoseconds": [{"source": "a", "target": "b", "latency": "5000000 ns"}],
     "nodes with names": {"nodes": NAMED, "links": [{**LINK, "source": 0, "target": 1}]},
@@ -93,6 +91,8 @@ def test_every_form_of_a_list_gives_its_delay(content):
     ("content", "code"),
     [
         ({"nodes": ["a", "b"], "links": [{**LINK, "target": "bb"}]}, "map-ends-unknown"),
+        ({"source": "a", "results": [{"target": "b", "rtt_ms": 5}]}, "map-column-missing"),
+        ([{"from": "a", "pings": [{"to": "b", "rtt_ms": 5}]}], "map-column-missing"),
         ({"nodes": [{"id": 1}, {"id": 2}], "links": [{**LINK, "source": 0, "target": 1}]}, "map-ends-unknown"),
         ({"nodes": [{"id": "a"}, {"id": "b"}], "links": [{**LINK, "source": 0, "target": 2}]}, "map-ends-unknown"),
         ({"links": [LINK], "edges": [LINK]}, "map-lists-ambiguous"),

@@ -1,0 +1,100 @@
+"""Maps as files: surveys in the native JSON without loss, maps as matrices in CSV."""
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from gesscale.common import API_VERSION
+from gesscale.common.errors import cause_of
+from latency_map.errors import LatencyMapError
+from latency_map.formats.document import KIND
+from latency_map.matrix import LatencyMap
+from latency_map.survey import Survey
+
+
+def write_survey(survey: Survey, path: Path | str) -> None:
+    """Write a survey to a file as JSON; see `survey_to_document`.
+
+    Parameters
+    ----------
+    survey
+        The survey; `read_survey` reads it back without loss.
+    path
+        The file; one that exists is replaced.
+
+    Raises
+    ------
+    LatencyMapError
+        The file cannot be written.
+    """
+    _write(survey_to_document(survey), path)
+
+
+def write_csv(latencies: LatencyMap, path: Path | str) -> None:
+    """Write a map to a file as a matrix of round trips in milliseconds, blank if missing.
+
+    Parameters
+    ----------
+    latencies
+        The map; the corner of the matrix states unit and kind, so it can be read back without loss.
+    path
+        The file; one that exists is replaced.
+
+    Raises
+    ------
+    LatencyMapError
+        The file cannot be written.
+    """
+    _write(map_to_matrix(latencies), path)
+
+
+def survey_to_document(survey: Survey) -> str:
+    """Return a survey as JSON, with one row of the matrix per line.
+
+    Round trips are in milliseconds, null if missing. ``estimated`` lists for each row the columns with estimates.
+    """
+    head = {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "unit": "ms",
+        "delay": "rtt",
+        "origin": survey.origin,
+        "measured_at_s": survey.measured_at_s,
+        "changes": survey.changes,
+        "nodes": survey.names,
+    }
+    delays = [[None if math.isnan(cell) else cell for cell in row] for row in survey.rtt_ms.tolist()]
+    text = json.dumps(head, indent=1).removesuffix("\n}") + _rows("rtt_ms", delays)
+    if survey.estimated.any():
+        text += _rows("estimated", [np.nonzero(row)[0].tolist() for row in survey.estimated])
+    return text + "\n}\n"
+
+
+def _rows(key: str, rows: Sequence[object]) -> str:
+    lines = ",\n  ".join(map(json.dumps, rows))
+    return f',\n "{key}": [\n  {lines}\n ]'
+
+
+def map_to_matrix(latencies: LatencyMap) -> str:
+    """Return a map as CSV for `read_map`: round trips in milliseconds, blank if missing."""
+    rows = [["rtt_ms", *latencies.names]]
+    for name, delays in zip(latencies.names, latencies.rtt_ms.tolist(), strict=True):
+        rows.append([name, *("" if math.isnan(delay) else repr(delay).removesuffix(".0") for delay in delays)])
+    return "".join(",".join(_quoted(cell) for cell in row) + "\n" for row in rows)
+
+
+def _quoted(cell: str) -> str:
+    """Quote a cell that contains a possible delimiter or begins like a comment."""
+    escaped = cell.replace('"', '""')
+    return f'"{escaped}"' if cell.startswith("#") or any(mark in cell for mark in ',;\t|"') else cell
+
+
+def _write(text: str, path: Path | str) -> None:
+    try:
+        content = text.encode()  # fails before the file is replaced
+        Path(path).write_bytes(content)
+    except (OSError, ValueError) as error:
+        raise LatencyMapError("file-unwritable", source=str(path), cause=cause_of(error)) from None
