@@ -54,12 +54,12 @@ _OF_END = _SAME | _ENDS[1][0] | _ENDS[1][1] | word_set("nodes city region site z
 _OF_END |= word_set("pod router switch device machine point endpoint end label instance cluster var")
 
 #: Words of a share of lost probes, or of others with one of the words for a share.
-LOSS = word_set("loss losses lost packetloss dropped drop drops timeouts verlust perte perdida")
+LOSS = word_set("loss losses lost packetloss ploss dropped drop drops timeouts verlust verloren perte perdida")
 PERCENT, RATIO = word_set("% pct percent percentage"), word_set("ratio fraction share")
 SHARE = PERCENT | RATIO | {"rate"}
 BAD = word_set("timeout timedout failed failure failures fail err error errors errno down dead unreachable")
-STATUS = word_set("status state outcome result")
-_GOOD = word_set("reply success successful succeeded ok reachable alive up online available valid")
+STATUS = word_set("status state outcome result health verdict")
+_GOOD = word_set("reply success successful succeeded ok reachable alive up online available valid healthy connected")
 _OF_SHARE = BAD | word_set("success availability received delivery delivered")
 _COUNTED = word_set("packet packets probe probes pkt pkts count ping pings icmp total number of replies avg rate is")
 _OF_STATUS = word_set("is was probe ping icmp test check connection request return link node host measurement last")
@@ -76,7 +76,7 @@ _FACTS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "shares": (_OF_SHARE, _COUNTED | SHARE),
     "statuses": (_GOOD | BAD | STATUS, _OF_STATUS),
     "sent": (word_set("sent snt transmitted xmt tx total"), _COUNTED),
-    "received": (word_set("received recv rcv rcvd rx replies samples count"), _COUNTED),
+    "received": (word_set("received recv rcv rcvd rx replies responses samples sample count nobs"), _COUNTED | {"num"}),
     "times": (_TIME, _OF_TIME | UNITS.keys()),
 }
 #: Words of columns that may contradict a delay, where they are none of these.

@@ -20,10 +20,12 @@ from latency_map.formats.samples import DelaySample
 from latency_map.kinds import DelayKind, DelayUnit
 
 _BOOLEANS = dict.fromkeys(("true", "t", "yes", "y", "1"), True) | dict.fromkeys(("false", "f", "no", "n", "0"), False)
-_LOST = word_set("lost dropped drops timeouts")
+_LOST = word_set("lost dropped drops timeouts verloren count number")
 _WELL = word_set("ok success successful succeeded up alive reachable reply replied finished done connected completed")
 _WELL |= word_set("online available good healthy pass passed valid received")
-_ILL = word_set("down dead unreachable failed failure fail error err timeout timedout timed-out lost loss offline none")
+_ILL = word_set(
+    "unhealthy down dead unreachable failed failure fail error err timeout timedout timed-out lost loss offline none"
+)
 _ILL |= word_set("noreply no-reply no-response unavailable refused rejected aborted bad invalid disconnected")
 _NO_REPLY = re.compile(r"(?:\*[ -]?)+|(?:request-|connection-)?time(?:d-)?-?out|[a-z-]{0,30}unreachable")
 
@@ -91,6 +93,8 @@ class RowReader:
         """Return notes on the label of the delay, on marks of missing ones, and on times that could not be read."""
         label = self.labels[self.columns.delay]
         assumed = [] if rank_of(label) in ("delay", "elapsed") else [Problem("import-key-assumed", {"key": label})]
+        unused = [self.labels[at] for at in self.unused if not rank_of(self.labels[at])]
+        assumed += [Problem("import-columns-unused", {"labels": unused})] if unused else []
         marks = [Problem("import-cells-missing", {"mark": mark, "count": n}) for mark, n in self.marks.items()]
         times = [Problem("import-times-unread", {"label": label, "count": n}) for label, n in self.unread.items()]
         return assumed + marks + times

@@ -186,3 +186,9 @@ def test_lines_that_begin_with_a_hash_are_comments(text, expected):
     imported = parse_survey(text, unit=MS, kind=RTT)
     assert imported.map_format is expected
     assert imported.survey.rtt_ms[0, 1] == 3
+
+
+def test_columns_that_are_not_used_are_named():
+    imported = parse_survey("from,to,rtt_ms,p99_ms,loss_count,reachability,seq\na,b,5,9,0,0,1\n")
+    (note,) = imported.notes
+    assert note == Problem("import-columns-unused", {"labels": ["reachability", "seq"]})  # p99 is another statistic
