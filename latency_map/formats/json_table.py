@@ -53,23 +53,15 @@ def read_list(source: str, table: ObjectList, options: ImportOptions, *, ids_onl
         A value is invalid, or contradicts another one.
     """
     reader = RowReader(source, table.labels, find_columns(source, table.labels, options))
-    unit, kind = _meaning(source, table, reader)
+    readings = Readings(samples=(), stated_at=f"the key {table.labels[reader.columns.delay]!r}")
+    readings.unit, readings.kind = _meaning(source, table, reader)
     directed = table.holder.get("directed")
-    graph = table.key.lower() in LINKS or directed is not None
-    times = [parse_time(head.get(key)) for head in _heads(table) for key in TIMES if not graph]
-    names, name_of, notes, warnings = _nodes(source, table, reader, ids_only=ids_only)
-    every = _samples(source, table, reader, min((at_s for at_s in times if at_s is not None), default=None), name_of)
-    return Readings(
-        samples=[_of_link(sample) if graph else sample for sample in every],
-        unit=unit,
-        kind=kind,
-        stated_at=f"the key {table.labels[reader.columns.delay]!r}",
-        graph=graph,
-        directed=_truth(source, directed),
-        names=names,
-        notes=[*notes, *reader.notes()],
-        warnings=warnings,
-    )
+    readings.graph = table.key.lower() in LINKS or directed is not None
+    readings.directed = _truth(source, directed)
+    name_of = _names_of(source, table, reader, readings, ids_only=ids_only)
+    readings.samples = list(_samples(source, table, reader, name_of, graph=readings.graph))
+    readings.notes += reader.notes()
+    return readings
 
 
 def _meaning(source: str, table: ObjectList, reader: RowReader) -> tuple[DelayUnit | None, DelayKind | None]:
@@ -82,11 +74,11 @@ def _meaning(source: str, table: ObjectList, reader: RowReader) -> tuple[DelayUn
                 stated.append((unit_of(value, source, key), None))
             elif words <= {"kind", "direction", "metric", "type"} and isinstance(value, str):
                 stated.append(parse_label(value))
-    units, kinds = ({each for each in found if each} for found in zip(*stated, strict=True))
+    units, kinds = {unit for unit, _ in stated if unit}, {kind for _, kind in stated if kind}
     if len(units) > 1 or len(kinds) > 1:
-        place = ".".join(table.path)
-        raise LatencyMapError("map-units-contradict", source=source, place=place, units=sorted(map(str, units | kinds)))
-    return next((DelayUnit(each) for each in units), None), next((DelayKind(each) for each in kinds), None)
+        fields = {"place": ".".join(table.path), "units": sorted(map(str, [*units, *kinds]))}
+        raise LatencyMapError("map-units-contradict", source=source, **fields)
+    return next(iter(units), None), next(iter(kinds), None)
 
 
 def _heads(table: ObjectList) -> list[Object]:
@@ -103,52 +95,44 @@ def _truth(source: str, value: Json) -> bool:
     return text in ("true", "1", "yes")
 
 
-def _nodes(
-    source: str, table: ObjectList, reader: RowReader, *, ids_only: bool
-) -> tuple[tuple[str, ...], Mapping[str, str] | None, list[Problem], list[Problem]]:
-    """Return the names of the listed nodes, the node that each end stands for, notes and doubts.
-
-    There are none if no nodes are listed.
-    """
+def _names_of(
+    source: str, table: ObjectList, reader: RowReader, readings: Readings, *, ids_only: bool
+) -> Mapping[str, str] | None:
+    """Return the node that each end stands for, None if no nodes are listed; add names, notes and doubts."""
     listed: dict[str, Object] = {}
     for key, value in table.holder.items():
         if key.lower() in NODES and isinstance(value, list | dict):
-            for name, attributes in (_node(each) for each in value):
+            for name, attributes in map(_node, value):
                 if name in listed:
                     raise LatencyMapError("map-node-duplicate", source=source, place=key, name=name)
                 listed |= {name: attributes} if name else {}
     if not listed:
-        return (), None, [], []
-    names, notes = _name_nodes(list(listed.items()))
+        return None
+    names = readings.names = _name_nodes(listed, readings.notes)
     ends = {str(row.get(table.labels[at])) for row in table.rows for at in reader.columns[:2]}
     positions = {str(position): name for position, name in enumerate(names)}
     if ends <= listed.keys():
-        other = [positions.get(each) for each in listed] != list(names)
-        doubts = [Problem("map-ends-doubtful")] if other and not ids_only and ends <= positions.keys() else []
-        return names, dict(zip(listed, names, strict=True)), notes, doubts
+        if not ids_only and ends <= positions.keys() and [positions.get(each) for each in listed] != list(names):
+            readings.warnings.append(Problem("map-ends-doubtful"))
+        return dict(zip(listed, names, strict=True))
     if ends <= set(names):
-        return names, {name: name for name in names}, notes, []
+        return dict(zip(names, names, strict=True))
     if ends <= positions.keys() and not any(each.isdigit() for each in listed):
-        return names, positions, [*notes, Problem("import-ends-numbered")], []
+        readings.notes.append(Problem("import-ends-numbered"))
+        return positions
     unknown = sorted(ends - listed.keys() - set(names))
     raise LatencyMapError("map-ends-unknown", source=source, ends=unknown, nodes=names)
 
 
-def _of_link(sample: DelaySample) -> DelaySample:
-    """Return a sample without a loss that is not total: it is a property of the link, as in Shadow and Mininet."""
-    return sample if sample.loss_ratio is None or sample.loss_ratio >= 1 else sample._replace(loss_ratio=None)
-
-
-def _name_nodes(nodes: Sequence[tuple[str, Mapping[str, object]]]) -> tuple[tuple[str, ...], list[Problem]]:
+def _name_nodes(nodes: Mapping[str, Object], notes: list[Problem]) -> tuple[str, ...]:
     """Return the names of nodes with ids and attributes: label or name if each node has another one, else the ids."""
-    notes: list[Problem] = []
     for key in ("label", "name"):
-        found = [str(attributes.get(key) or "").strip() for _, attributes in nodes]
-        if nodes and all(found) and len(set(found)) == len(found):
-            return tuple(found), notes
+        found = [str(attributes.get(key) or "").strip() for attributes in nodes.values()]
+        if all(found) and len(set(found)) == len(found):
+            return tuple(found)
         if any(found):
             notes.append(Problem("import-labels-dropped", {"key": key}))
-    return tuple(node.strip() for node, _ in nodes), notes
+    return tuple(map(str.strip, nodes))
 
 
 def _node(content: Json) -> tuple[str, Object]:
@@ -161,10 +145,12 @@ def _node(content: Json) -> tuple[str, Object]:
 
 
 def _samples(
-    source: str, table: ObjectList, reader: RowReader, at_s: float | None, name_of: Mapping[str, str] | None
+    source: str, table: ObjectList, reader: RowReader, name_of: Mapping[str, str] | None, *, graph: bool
 ) -> Iterator[DelaySample]:
     """Return the samples of a list; a delay that is a list of numbers is several samples."""
     start, end, delay = reader.columns[:3]
+    times = [parse_time(head.get(key)) for head in _heads(table) for key in TIMES if not graph]
+    oldest_s = min((at_s for at_s in times if at_s is not None), default=None)
     where = ".".join(table.path) or "entry"
     for number, row in enumerate(table.rows, 1):
         place = f"{where} {number}"
@@ -175,10 +161,11 @@ def _samples(
             raise LatencyMapError("map-value-invalid", source=source, place=place, **fields)
         a, b = (str(a), str(b)) if name_of is None else (name_of[str(a)], name_of[str(b)])
         values = cells[delay]
-        for value in values if isinstance(values, list) else [values]:
-            cells[delay] = value
+        for cells[delay] in values if isinstance(values, list) else [values]:
             sample = reader.sample(a, b, cells, place)
-            yield sample if sample.at_s is not None or at_s is None else sample._replace(at_s=at_s)
+            if graph and sample.loss_ratio is not None and sample.loss_ratio < 1:  # a property of the link
+                sample = sample._replace(loss_ratio=None)
+            yield sample if sample.at_s is not None else sample._replace(at_s=oldest_s)
 
 
 def flat(content: Object) -> Object:
