@@ -20,7 +20,7 @@ from latency_map import delays as figures_of
 from latency_map.delays import TRIPS, Delays, convert_to_round_trips, find_out_of_range
 from latency_map.errors import LatencyMapError, error_of
 from latency_map.formats.samples import Block, DelaySample, Readings
-from latency_map.formats.source import ImportOptions, MapSource, check_file_names
+from latency_map.formats.source import ImportOptions, MapSource
 from latency_map.kinds import DelayKind, DelayUnit, MapFormat
 from latency_map.names import find_name_fault
 from latency_map.paths import shortest_paths
@@ -72,7 +72,7 @@ def collect(
     LatencyMapError
         A delay is out of range, or unit or direction are not stated, or stated twice and differ.
     """
-    warnings = [
+    doubts = [
         Problem(code, {"stated": str(stated), "stated_at": readings.stated_at, "given": str(given), "option": option})
         for code, option, given, stated in (
             ("map-unit-overruled", "--unit", unit, readings.unit),
@@ -86,41 +86,36 @@ def collect(
         least = largest = values
     else:
         collector.add(readings.samples)
-        names, values, least, largest = collector.result(options.names)
+        names, values, least, largest = collector.result()
     unit, kind = collector.meaning()
-    notes = [*readings.notes, *collector.notes()]
+    said = [*readings.notes, *collector.notes()]
     network = readings.graph and not collector.repeated and not collector.with_loss and collector.oldest_s is None
     complete = _pairs(~np.isnan(values)) >= NEARLY_COMPLETE_RATIO * len(names) * (len(names) - 1) / 2
     if options.links or (options.links is None and network and not complete):
         links = least if readings.directed else np.where(np.isnan(least), least.T, least)
         values = shortest_paths(links)
-        notes = [note for note in notes if note.code != "import-medians-taken"]
+        said = [note for note in said if note.code != "import-medians-taken"]
         replaced = _pairs(values < links * (1 - _ROUNDING_RATIO))
-        notes.append(Problem("import-paths-computed", {"links": _pairs(~np.isnan(links)), "replaced": replaced}))
+        said.append(Problem("import-paths-computed", {"links": _pairs(~np.isnan(links)), "replaced": replaced}))
     elif readings.graph:
-        notes.append(Problem("import-graph-measured"))
+        said.append(Problem("import-graph-measured"))
     one_way_ms = values.copy() if kind is DelayKind.ONE_WAY else None
     if kind is DelayKind.ONE_WAY:
-        notes.append(Problem("import-delays-combined", {"asymmetric_pairs": figures_of.count_differing(values)}))
+        said.append(Problem("import-delays-combined", {"asymmetric_pairs": figures_of.count_differing(values)}))
     convert_to_round_trips(values, unit=DelayUnit.MS, kind=kind)
     to_itself = values.diagonal()
     np.fill_diagonal(values, np.where(np.isnan(to_itself), 0.0, to_itself))
     values += 0.0  # -0.0 becomes 0.0
     values.setflags(write=False)
     survey = Survey(names=names, rtt_ms=values, measured_at_s=collector.oldest_s, origin=source.name)
-    warnings += [*readings.warnings, *find_implausible(survey, unit=unit, one_way_ms=one_way_ms)]
+    doubts += [*readings.warnings, *find_implausible(survey, unit=unit, one_way_ms=one_way_ms)]
     for extreme in (least, largest) if collector.repeated else ():  # which other delays of the pair hide
         hidden = find_implausible(Survey(names=names, rtt_ms=np.where(np.isnan(extreme), least.T, extreme)), unit=unit)
-        found = {each.code for each in warnings}
-        warnings += [each for each in hidden if each.code in _OF_SAMPLES and each.code not in found]
+        found = {each.code for each in doubts}
+        doubts += [each for each in hidden if each.code in _OF_SAMPLES and each.code not in found]
+    notes, warnings = tuple(said), tuple(doubts)
     return Imported(
-        survey=survey,
-        map_format=map_format,
-        reason=reason,
-        unit=unit,
-        kind=kind,
-        notes=tuple(notes),
-        warnings=tuple(warnings),
+        survey=survey, map_format=map_format, reason=reason, unit=unit, kind=kind, notes=notes, warnings=warnings
     )
 
 
@@ -217,25 +212,12 @@ class _Collector:
         convert_to_round_trips(block.values, unit=unit, kind=DelayKind.RTT)
         return block.values
 
-    def result(self, listed: tuple[str, ...] | None) -> tuple[tuple[str, ...], Delays, Delays, Delays]:
-        """Return the names, and the median, least and largest delays in ms, NaN where a pair has none.
-
-        Nodes whose names are all numbers are sorted by number; of listed names, those are taken that they stand for.
-        """
-        found = list(self.numbers)
-        if not self.readings.names and all(map(_is_node_number, found)):
-            found.sort(key=int)
-        names, count = tuple(found), len(found)
-        if listed is not None:
-            if not all(_is_node_number(name) and 1 <= int(name) <= len(listed) for name in found):
-                raise LatencyMapError("map-nodes-unnumbered", source=self.source.name, names=len(listed))
-            names = tuple(listed[int(name) - 1] for name in found)
-            check_file_names(self.source.name, names)
-        rank = np.empty(count, np.int64)
-        rank[[self.numbers[name] for name in found]] = np.arange(count)
-        pairs = rank[np.frombuffer(self.starts, np.int32)]
+    def result(self) -> tuple[tuple[str, ...], Delays, Delays, Delays]:
+        """Return the names, and the median, least and largest delays in ms, NaN where a pair has none."""
+        names, count = tuple(self.numbers), len(self.numbers)
+        pairs = np.frombuffer(self.starts, np.int32).astype(np.int64)
         pairs *= count  # in place, as these arrays are as long as the file
-        pairs += rank[np.frombuffer(self.ends, np.int32)]
+        pairs += np.frombuffer(self.ends, np.int32)
         figures = np.frombuffer(self.delays)
         median: Delays = np.full((count, count), np.nan)
         median.ravel()[pairs] = figures
@@ -272,7 +254,3 @@ class _Collector:
 def _pairs(marked: Mask) -> int:
     """Count the pairs of different nodes that are marked in one direction at least."""
     return int(np.count_nonzero(np.triu(marked | marked.T, 1)))
-
-
-def _is_node_number(name: str) -> bool:
-    return name.isascii() and name.isdigit() and len(name) < 10

@@ -1,13 +1,11 @@
 """Graphs in GML and GraphML whose edges have a delay, read with networkx."""
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 from xml.etree.ElementTree import ParseError, fromstring
 
-from gesscale.common.errors import Problem
 from latency_map.errors import LatencyMapError
 from latency_map.formats.foreign import looks_like
 from latency_map.formats.json_table import ObjectList, read_list
@@ -33,10 +31,7 @@ def read_gml(source: MapSource, options: ImportOptions) -> Readings:
     """
     import networkx as nx  # slow to import, and agents on small nodes import this package too
 
-    text = source.graph()
-    with _networkx_errors(source.name, "GML") as notes:
-        graph = nx.parse_gml(text, label="id")
-    return _of_graph(source, graph, notes, options)
+    return _of_graph(source, _parsed(source, "GML", lambda text: nx.parse_gml(text, label="id")), options)
 
 
 def read_graphml(source: MapSource, options: ImportOptions) -> Readings:
@@ -55,19 +50,18 @@ def read_graphml(source: MapSource, options: ImportOptions) -> Readings:
         raise LatencyMapError("map-format-unknown", source=source.name, looks_like=found or "XML that is broken off")
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise LatencyMapError("map-doctype-refused", source=source.name)
-    with _networkx_errors(source.name, "GraphML") as notes:
-        graph = nx.parse_graphml(text, force_multigraph=True)
-        root = fromstring(text)  # noqa: S314 - without a DOCTYPE, and networkx parsed it
-        ids = [(each.tag.rpartition("}")[2], each.get("id")) for each in root.iter()]
-        if sum(tag == "graph" for tag, _ in ids) > 1:  # networkx reads the first one
-            raise ValueError("it has several graphs, or one inside another")
-        listed = {name for tag, name in ids if tag == "node"}
+    graph = _parsed(source, "GraphML", lambda text: nx.parse_graphml(text, force_multigraph=True))
+    ids = [(each.tag.rpartition("}")[2], each.get("id")) for each in fromstring(text).iter()]  # noqa: S314 - no DOCTYPE
+    if sum(tag == "graph" for tag, _ in ids) > 1:  # networkx reads the first one
+        cause = "it has several graphs, or one inside another"
+        raise LatencyMapError("map-graph-invalid", source=source.name, format="GraphML", cause=cause)
+    listed = {name for tag, name in ids if tag == "node"}
     if unknown := sorted(set(graph) - listed):  # networkx adds them
         raise LatencyMapError("map-ends-unknown", source=source.name, ends=unknown, nodes=sorted(map(str, listed)))
-    return _of_graph(source, graph, notes, options)
+    return _of_graph(source, graph, options)
 
 
-def _of_graph(source: MapSource, graph: Graph, notes: list[Problem], options: ImportOptions) -> Readings:
+def _of_graph(source: MapSource, graph: Graph, options: ImportOptions) -> Readings:
     """Return the delays of the edges; whether they are links or measurements is decided by their number."""
     nodes: list[Json] = [{**attributes, "id": str(node).strip()} for node, attributes in graph.nodes(data=True)]
     usual = graph.graph.get("edge_default")
@@ -80,23 +74,18 @@ def _of_graph(source: MapSource, graph: Graph, notes: list[Problem], options: Im
         raise LatencyMapError("map-empty", source=source.name, expected="links between nodes")
     table = ObjectList(("edges",), ({"nodes": nodes, "directed": graph.is_directed()},), edges)
     ends = replace(options, from_column="source", to_column="target")
-    readings = read_list(source.name, table, ends, ids_only=True)
-    readings.notes += notes
-    return readings
+    return read_list(source.name, table, ends, ids_only=True)
 
 
-@contextmanager
-def _networkx_errors(source: str, graph_format: str) -> Iterator[list[Problem]]:
-    """Convert the exceptions of networkx to one error, and collect its warnings."""
+def _parsed(source: MapSource, graph_format: str, parse: Callable[[str], Graph]) -> Graph:
+    """Parse a text with networkx; what it warns of is left out of the graph, so that is an error, too."""
     from networkx import NetworkXException
 
-    notes: list[Problem] = []
+    text = source.graph()
     try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            yield notes
-    except (NetworkXException, *_NETWORKX_ERRORS) as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)
+            return parse(text)
+    except (NetworkXException, UserWarning, *_NETWORKX_ERRORS) as error:
         cause = (str(error) or type(error).__name__)[:200]
-        raise LatencyMapError("map-graph-invalid", source=source, format=graph_format, cause=cause) from None
-    texts = dict.fromkeys(str(warning.message)[:200] for warning in caught[:3])
-    notes.extend(Problem("import-graph-warning", {"text": text}) for text in texts)
+        raise LatencyMapError("map-graph-invalid", source=source.name, format=graph_format, cause=cause) from None

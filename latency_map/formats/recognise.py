@@ -19,7 +19,7 @@ from latency_map.formats.json_lists import json_reason, read_json
 from latency_map.formats.ping_text import FPING_BEGINS, PING_BEGINS, read_fping, read_ping
 from latency_map.formats.rows import parse_delay
 from latency_map.formats.samples import Readings
-from latency_map.formats.sheet import HEAD_ROWS, Sheet, SheetRow, is_number_or_missing
+from latency_map.formats.sheet import Sheet, SheetRow
 from latency_map.formats.source import ImportOptions, MapSource
 from latency_map.formats.tables import has_names, is_without_heading, read_matrix, read_pairs, same_names
 from latency_map.kinds import MapFormat
@@ -56,7 +56,7 @@ FORMATS: Mapping[MapFormat, FormatReader] = {
     MapFormat.FPING: FormatReader(read_fping, _OF_PING, FPING_BEGINS, "it has a line of fping"),
     MapFormat.GML: FormatReader(read_gml, _OF_GRAPH, _GML, "it has a graph in square brackets"),
     MapFormat.MATRIX: FormatReader(read_matrix, ("names", "links")),
-    MapFormat.PAIRS: FormatReader(read_pairs, ("names", *_OF_LIST)),
+    MapFormat.PAIRS: FormatReader(read_pairs, _OF_LIST),
     MapFormat.JSON: FormatReader(read_json, (*_OF_PING, *_OF_LIST)),
 }
 
@@ -90,8 +90,6 @@ def _recognise_rows(source: MapSource, rows: Sequence[SheetRow]) -> tuple[MapFor
     if len(first) > 1 and not has_names(rows):
         return _recognise_numbers(source, rows)
     named_again = sum(row.cells[0] in first for row in rows[1:])
-    square = len(first) > 1 and (len(first) + 1 == len(rows) or len(rows) == HEAD_ROWS)
-    numbers = square and all(is_number_or_missing(cell) for row in rows[1:] for cell in row.cells)
     has_ends, has_delay = has_columns(first), any(map(rank_of, first))
     found = {
         "the first row and the first column have the same names": same_names(rows),
@@ -100,8 +98,6 @@ def _recognise_rows(source: MapSource, rows: Sequence[SheetRow]) -> tuple[MapFor
             has_ends and has_delay and not has_columns(first[1:])
         ),
         "the first column has names of the first row": named_again > len(rows[1:]) / 2,
-        "its heading has the two ends of a pair and a delay": has_ends and has_delay,
-        "its first row has names, and the others numbers only": numbers,
         "its heading has the two ends of a pair": has_ends,
     }
     for reason, fits in found.items():

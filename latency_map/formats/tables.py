@@ -23,8 +23,8 @@ from latency_map.names import find_name_fault
 def read_matrix(source: MapSource, options: ImportOptions) -> Readings:
     """Read a square matrix of delays, blank where missing.
 
-    The corner may state unit and kind, such as ``rtt_ms``. R writes no corner; pandas, without its index, writes the
-    names in the first row only. Nodes without a name are numbered unless the caller gives their names.
+    The corner may state unit and kind, such as ``rtt_ms``; R writes none. Nodes without a name are numbered unless the
+    caller gives their names.
 
     Raises
     ------
@@ -34,8 +34,8 @@ def read_matrix(source: MapSource, options: ImportOptions) -> Readings:
     sheet, limits = Sheet(source), source.limits
     first, named = sheet.head[0], has_names(sheet.head)
     second = sheet.head[1] if named and len(sheet.head) > 1 else None
-    lead = int(second is not None and not _is_unnamed(second, first))
-    with_corner = second is not None and lead > 0 and len(second.cells) != len(first.cells) + 1
+    lead = int(second is not None)
+    with_corner = second is not None and len(second.cells) != len(first.cells) + 1
     names = tuple(first.cells[with_corner:])
     if len(names) > limits.nodes:
         raise sheet.cell_error(first, limits.nodes + with_corner, limits.too_many_nodes(len(names)))
@@ -166,9 +166,3 @@ def _names(source: str, options: ImportOptions, count: int) -> tuple[str, ...]:
         raise LatencyMapError("map-names-mismatch", source=source, nodes=count, got=len(options.names))
     check_file_names(source, options.names)
     return options.names
-
-
-def _is_unnamed(row: SheetRow, header: SheetRow) -> bool:
-    """Return whether a row below the names has delays only."""
-    names, cells = header.cells, row.cells
-    return len(cells) == len(names) and cells[0] not in names[1:] and all(map(is_number_or_missing, cells))

@@ -215,7 +215,6 @@ def test_a_matrix_is_the_same_in_every_form(tenths, order):
         "names": [["rtt_ms", *NODES], *([a, *row] for a, row in zip(NODES, table, strict=True))],
         "rows in another order": [["", *NODES], *([NODES[at], *table[at]] for at in order)],
         "no corner": [list(NODES), *([a, *row] for a, row in zip(NODES, table, strict=True))],
-        "names across": [list(NODES), *table],
     }
     delays = delays_of(
         read(

@@ -107,7 +107,6 @@ def test_microseconds_become_milliseconds_to_the_last_bit():
         ("0 5 7\n5 0 6\n7 6 0\n", MapFormat.MATRIX),
         ("0.000 5 7\n5 - 6\n7 6 0\n", MapFormat.MATRIX),
         ("0.3 5 7\n5 0.2 6\n7 6 0.1\n", MapFormat.MATRIX),  # no node is called 0.3
-        ("x,y,z\n0,5,7\n5,0,6\n7,6,0\n", MapFormat.MATRIX),
         ("x y\nx 0 5\ny 5 0\n", MapFormat.MATRIX),  # R
         ("1 2 7\n1 3 6\n2 3 5\n", MapFormat.PAIRS),
         ("1 2 7\n", MapFormat.PAIRS),
@@ -147,8 +146,7 @@ OPTION = "map-option-inapplicable"
         ),
         ("0 5\n5 0\n", ImportOptions(names=("x",)), "map-names-mismatch", {"nodes": 2, "got": 1}),
         ("0 5\n5 0\n", ImportOptions(names=("x", "x")), "map-node-duplicate", {"name": "x"}),
-        ("1 2 7\n", ImportOptions(names=("x",)), "map-nodes-unnumbered", {"names": 1}),
-        ("a b 7\n", ImportOptions(names=("x", "y")), "map-nodes-unnumbered", {"names": 2}),
+        ("1 2 7\n", ImportOptions(names=("x", "y")), OPTION, {"option": "--names", "format": "pairs"}),
         (PING, ImportOptions(), "map-source-missing", {"targets": ["b"]}),
     ],
 )

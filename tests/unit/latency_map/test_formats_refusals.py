@@ -108,6 +108,8 @@ CONTRADICTING = (
         ('a,b,"1,234"\n', "map-decimal-comma"),
         ("0 1 5\n1 0 5\n0 2 0\n", "map-format-ambiguous"),
         ("1 5 7\n5 2 6\n7 6 3\n", "map-format-ambiguous"),
+        ("x,y,z\n0,5,7\n5,0,6\n7,6,0\n", "map-format-unknown"),  # names across only
+        ("a,b,c\n0,5,7\n5,0,6\n7,6,0\n", "map-column-missing"),
         ("0,1,2\n0,5,7\n5,0,6\n7,6,0\n", "map-format-ambiguous"),  # pandas without its index
         ("0\t5\t\n5\t0\t\n", "map-format-ambiguous"),
         ("from|to|rtt_ms\na|b|5\n", "map-format-unknown"),  # bars, and no table in Markdown

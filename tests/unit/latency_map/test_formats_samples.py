@@ -72,17 +72,16 @@ def test_a_list_of_edges_states_its_meaning_in_the_heading():
 def test_king_numbers_its_nodes():
     imported = read("king_edges.txt", US, RTT)
     assert imported.map_format is MapFormat.PAIRS
-    assert imported.survey.names == ("1", "2", "3", "4")
+    assert set(imported.survey.names) == {"1", "2", "3", "4"}
     assert rtt_ms(imported, "2", "1") == 81.123
     assert math.isnan(rtt_ms(imported, "1", "4"))
-    named = read("king_edges.txt", US, RTT, options=ImportOptions(names=("a", "b", "c", "d", "unused")))
-    assert rtt_ms(named, "d", "a") == 120.8
+    assert rtt_ms(imported, "4", "1") == 120.8
 
 
 def test_pings_of_wondernetwork_are_summed_up_by_their_median():
     imported = read("wondernetwork_pings.csv", MS, RTT)  # min, avg, max and mdev state no unit
     assert imported.map_format is MapFormat.PAIRS
-    assert imported.survey.names == ("4", "17", "59", "203")
+    assert set(imported.survey.names) == {"4", "17", "59", "203"}
     assert rtt_ms(imported, "17", "4") == 88.4  # of 88.2, 88.4, 140.7
     assert rtt_ms(imported, "4", "17") == pytest.approx(88.7)  # of 88.6, 88.8
     assert math.isnan(rtt_ms(imported, "4", "59"))  # its only ping was lost
