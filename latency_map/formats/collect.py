@@ -20,7 +20,7 @@ from latency_map import delays as figures_of
 from latency_map.delays import TRIPS, Delays, convert_to_round_trips, find_out_of_range
 from latency_map.errors import LatencyMapError, error_of
 from latency_map.formats.samples import Block, DelaySample, Readings
-from latency_map.formats.source import ImportOptions, MapSource
+from latency_map.formats.source import MapSource
 from latency_map.kinds import DelayKind, DelayUnit, MapFormat
 from latency_map.names import find_name_fault
 from latency_map.paths import shortest_paths
@@ -60,10 +60,8 @@ def collect(
     readings: Readings,
     unit: DelayUnit | None,
     kind: DelayKind | None,
-    options: ImportOptions,
-    *,
-    map_format: MapFormat,
-    reason: str,
+    are_links: bool | None,
+    read_as: tuple[MapFormat, str],
 ) -> Imported:
     """Return the survey of the delays of a file, whose unit and direction the caller may overrule.
 
@@ -91,7 +89,7 @@ def collect(
     said = [*readings.notes, *collector.notes()]
     network = readings.graph and not collector.repeated and not collector.with_loss and collector.oldest_s is None
     complete = _pairs(~np.isnan(values)) >= NEARLY_COMPLETE_RATIO * len(names) * (len(names) - 1) / 2
-    if options.links or (options.links is None and network and not complete):
+    if are_links or (are_links is None and network and not complete):
         links = least if readings.directed else np.where(np.isnan(least), least.T, least)
         values = shortest_paths(links)
         said = [note for note in said if note.code != "import-medians-taken"]
@@ -111,9 +109,9 @@ def collect(
     doubts += [*readings.warnings, *find_implausible(survey, unit=unit, one_way_ms=one_way_ms)]
     for extreme in (least, largest) if collector.repeated else ():  # which other delays of the pair hide
         hidden = find_implausible(Survey(names=names, rtt_ms=np.where(np.isnan(extreme), least.T, extreme)), unit=unit)
-        found = {each.code for each in doubts}
-        doubts += [each for each in hidden if each.code in _OF_SAMPLES and each.code not in found]
-    notes, warnings = tuple(said), tuple(doubts)
+        known = {each.code for each in doubts}
+        doubts += [each for each in hidden if each.code in _OF_SAMPLES and each.code not in known]
+    (map_format, reason), notes, warnings = read_as, tuple(said), tuple(doubts)
     return Imported(
         survey=survey, map_format=map_format, reason=reason, unit=unit, kind=kind, notes=notes, warnings=warnings
     )

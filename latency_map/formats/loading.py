@@ -9,7 +9,6 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
-from gesscale.common.errors import Problem
 from gesscale.common.logs import log_problem
 from latency_map.errors import LatencyMapError, error_of
 from latency_map.formats.collect import Imported, collect
@@ -113,49 +112,35 @@ def _import(
     map_format: MapFormat | None,
     unit: DelayUnit | None,
     kind: DelayKind | None,
-    options: ImportOptions,
+    given: ImportOptions,
 ) -> Imported:
     reason = "the caller chose it"
     map_format, unit = member_or_none(MapFormat, map_format), member_or_none(DelayUnit, unit)
     kind = member_or_none(DelayKind, kind)
     if map_format is None:
-        map_format, reason = recognise(source, options)
-    _check_options(source.name, map_format, options)
+        map_format, reason = recognise(source, given)
+    _check_options(source.name, map_format, given)
     if map_format is not MapFormat.DOCUMENT:
-        readings = FORMATS[map_format].read(source, options)
-        return collect(source, readings, unit, kind, options, map_format=map_format, reason=reason)
+        readings = FORMATS[map_format].read(source, given)
+        return collect(source, readings, unit, kind, given.links, (map_format, reason))
     survey = read_document(source)
-    for code, option, given, fixed in (
-        ("map-unit-conflict", "--unit", unit, DelayUnit.MS),
-        ("map-kind-conflict", "--kind", kind, DelayKind.RTT),
-    ):
-        if given not in (None, fixed):
-            problem = Problem(code, {"stated": fixed.value, "given": str(given), "option": option})
-            raise error_of(problem, source=source.name)
+    if unit not in (None, DelayUnit.MS):
+        raise LatencyMapError("map-unit-conflict", source=source.name, stated="ms", given=str(unit), option="--unit")
+    if kind not in (None, DelayKind.RTT):
+        raise LatencyMapError("map-kind-conflict", source=source.name, stated="rtt", given=str(kind), option="--kind")
+    doubts = find_implausible(survey, unit=DelayUnit.MS)
     return Imported(
-        survey=survey,
-        map_format=map_format,
-        reason=reason,
-        unit=DelayUnit.MS,
-        kind=DelayKind.RTT,
-        warnings=find_implausible(survey, unit=DelayUnit.MS),
+        survey=survey, map_format=map_format, reason=reason, unit=DelayUnit.MS, kind=DelayKind.RTT, warnings=doubts
     )
 
 
-_OPTIONS = {
-    "names": "--names",
-    "probed_from": "--source",
-    "from_column": "--from",
-    "to_column": "--to-node",
-    "delay_column": "--delay",
-    "unit_column": "--unit-column",
-    "links": "--links",
-}
+_OPTIONS = {"names": "--names", "probed_from": "--source", "from_column": "--from", "to_column": "--to-node"}
+_OPTIONS |= {"delay_column": "--delay", "unit_column": "--unit-column", "links": "--links"}
 
 
-def _check_options(source: str, map_format: MapFormat, options: ImportOptions) -> None:
+def _check_options(source: str, map_format: MapFormat, given: ImportOptions) -> None:
     for name, option in _OPTIONS.items():
         formats = [each for each, reader in FORMATS.items() if name in reader.options]
-        if getattr(options, name) is not None and map_format not in formats:
+        if getattr(given, name) is not None and map_format not in formats:
             fields = {"option": option, "format": map_format.value, "formats": sorted(formats)}
             raise LatencyMapError("map-option-inapplicable", source=source, **fields)
