@@ -123,16 +123,16 @@ class RowReader:
         if text and not is_share:
             if words & {"err", "error", "errors", "errno"}:  # the text of an error, or the number of errors
                 return 1.0
-            raise self._error("map-status-unknown", at, cells, place)
+            raise LatencyMapError("map-status-unknown", **self._where(at, cells, place))
         if (loss := self._number(at, cells, place)) is None:
             return None
         if words & _LOST and not words & named.SHARE:  # a number of probes
             if loss and not sent and not math.isnan(delay):
-                raise self._error("map-loss-invalid", at, cells, place)
+                raise LatencyMapError("map-loss-invalid", **self._where(at, cells, place))
             return min(1.0, loss / (sent or 1))
         loss = self._ratio(loss, words, text)
         if not 0 <= loss <= 1 or (self.in_percent and self.total_of_one):
-            raise self._error("map-loss-invalid", at, cells, place)
+            raise LatencyMapError("map-loss-invalid", **self._where(at, cells, place))
         return loss if words & (named.LOSS | named.BAD) else 1 - loss
 
     def _ratio(self, loss: float, words: set[str], text: str) -> float:
@@ -161,11 +161,10 @@ class RowReader:
         try:
             return float(text)
         except ValueError:
-            raise self._error("map-loss-invalid", at, cells, place) from None
+            raise LatencyMapError("map-loss-invalid", **self._where(at, cells, place)) from None
 
-    def _error(self, code: str, at: int, cells: Sequence[object], place: str) -> LatencyMapError:
-        got = truncated_repr(cells[at])
-        return LatencyMapError(code, source=self.file, place=place, label=self.labels[at], got=got)
+    def _where(self, at: int, cells: Sequence[object], place: str) -> dict[str, object]:
+        return {"source": self.file, "place": place, "label": self.labels[at], "got": truncated_repr(cells[at])}
 
 
 def parse_delay(

@@ -37,7 +37,7 @@ def test_with_a_target_a_report_goes_to_stdout(tmp_path):
     assert counts == (4, 6, 2, 3)
     assert report["measured_at_s"] == 1595116931.0
     assert report["warnings"] == []
-    assert json.loads(target.read_text())["nodes"][0] == "4"
+    assert set(json.loads(target.read_text())["nodes"]) == {"4", "17", "59", "203"}
 
 
 def test_a_map_is_read_from_standard_input(tmp_path):
@@ -66,14 +66,13 @@ def test_wrong_input_is_an_input_error_in_one_line(arguments, code):
 
 
 def test_max_nodes_is_an_option_before_the_command(tmp_path):
-    edges, names = tmp_path / "edges.csv", tmp_path / "names.txt"
+    edges = tmp_path / "edges.csv"
     edges.write_text("from,to,rtt_ms\n" + "".join(f"{node},{node + 1},1\n" for node in range(1, 1005)))
-    names.write_text("".join(f"node {node}\n" for node in range(1, 1006)))
     refused = run(edges, "--to", tmp_path / "map.json")
     assert isinstance(refused.exception, InputError)
     assert (refused.exception.code, refused.exception.fields["limit"]) == ("map-nodes-excessive", 1000)
     assert "--max-nodes" in refused.exception.fields["setting"]
-    command = ["--max-nodes", "1005", "import", str(edges), "--names", str(names), "--output", "json"]
+    command = ["--max-nodes", "1005", "import", str(edges), "--output", "json"]
     taken = CliRunner().invoke(app, [*command, "--to", str(tmp_path / "map.json")])
     assert json.loads(taken.stdout)["summary"]["nodes"] == 1005
     assert run(edges).exception.code == "map-nodes-excessive"  # the option is that of one command
