@@ -33,7 +33,7 @@ _OTHER_STATISTIC = re.compile(
     r"p\d+|min|minimum|max|maximum|best|worst|wrst|std\w*|sd|m?dev|deviation|var|variance|jitter|last|first"
 )
 _FILL = word_set("in of the value network net tcp icmp udp link path measured observed time times packet")
-_ELAPSED = word_set("time times elapsed duration offset uptime")
+_ELAPSED = word_set("time times elapsed duration")
 _LAST_RESORT = word_set("value weight")
 _OTHER_FIGURE = word_set("bandwidth throughput capacity speed mbps gbps kbps bps hops distance km total sum")
 
@@ -64,7 +64,7 @@ _OF_SHARE = BAD | word_set("success availability received delivery delivered")
 _COUNTED = word_set("packet packets probe probes pkt pkts count ping pings icmp total number of replies avg rate is")
 _OF_STATUS = word_set("is was probe ping icmp test check connection request return link node host measurement last")
 _TIME = _ELAPSED | word_set("timestamp timestamps datetime date ts epoch when at unixtime day measured created updated")
-_TIME |= word_set("seen generated collected recorded observed sampled started ended start end begin")
+_TIME |= word_set("offset uptime seen generated collected recorded observed sampled started ended start end begin")
 _OF_TIME = word_set(
     "window utc gmt unix iso measurement query probe ping sample test check run event local server last"
 )

@@ -92,7 +92,7 @@ class RowReader:
     def notes(self) -> list[Problem]:
         """Return notes on the label of the delay, on marks of missing ones, and on times that could not be read."""
         label = self.labels[self.columns.delay]
-        assumed = [] if rank_of(label) in ("delay", "elapsed") else [Problem("import-key-assumed", {"key": label})]
+        assumed = [] if rank_of(label) == "delay" else [Problem("import-key-assumed", {"key": label})]
         unused = [self.labels[at] for at in self.unused if not rank_of(self.labels[at])]
         assumed += [Problem("import-columns-unused", {"labels": unused})] if unused else []
         marks = [Problem("import-cells-missing", {"mark": mark, "count": n}) for mark, n in self.marks.items()]

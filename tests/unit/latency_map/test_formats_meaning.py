@@ -190,3 +190,15 @@ def test_columns_that_are_not_used_are_named():
     imported = parse_survey("from,to,rtt_ms,p99_ms,loss_count,reachability,seq\na,b,5,9,0,0,1\n")
     (note,) = imported.notes
     assert note == Problem("import-columns-unused", {"labels": ["reachability", "seq"]})  # p99 is another statistic
+
+
+@pytest.mark.parametrize(("label", "noted"), [("duration_ms", True), ("time_ms", True), ("response_time_ms", False)])
+def test_an_elapsed_time_is_a_delay_only_with_a_note(label, noted):
+    imported = parse_survey(f"from,to,{label}\na,b,5\n", kind=RTT)
+    assert [note.code for note in imported.notes] == ["import-key-assumed"] * noted
+
+
+@pytest.mark.parametrize("label", ["uptime_ms", "clock offset ms"])
+def test_another_time_is_no_delay(label):
+    with refused("map-column-missing", LatencyMapError):
+        parse_survey(f"from,to,{label}\na,b,5\n", kind=RTT)
