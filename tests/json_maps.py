@@ -48,24 +48,6 @@ CILIUM_HEALTH = {
         )
     ],
 }
-GLOBALPING = [
-    {
-        "id": "x",
-        "type": "ping",
-        "target": name,
-        "results": [
-            {
-                "probe": {"city": "a", "network": "n"},
-                "result": {"status": "finished", "timings": timings, "stats": stats},
-            }
-        ],
-    }
-    for name, timings, stats in (
-        ("b", [{"rtt": 4}, {"rtt": 5}, {"rtt": 101}], {"avg": 36.667, "total": 3, "rcv": 3, "loss": 0}),
-        ("c", [{"rtt": 9}, {"rtt": None}], {"avg": 9, "total": 2, "rcv": 1, "loss": 50}),
-        ("d", [], {"avg": None, "total": 3, "rcv": 0, "loss": 100}),
-    )
-]
 
 
 def prometheus(name, series, kind="vector"):
@@ -123,7 +105,6 @@ PROGRAMS = {
         "RIPE Atlas": RIPE,
         "mtr": MTR,
         "cilium-health": CILIUM_HEALTH,
-        "Globalping": GLOBALPING,
         "ping_exporter": PING_EXPORTER,
         "ping_exporter over time": PING_EXPORTER_RANGE,
         "renamed labels": EXPORTED,

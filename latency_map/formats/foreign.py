@@ -14,6 +14,7 @@ _KEYS = (
     ({"entity", "link"}, "a topology of YAFS"),
     ({"BackendState", "Peer"}, "the status of Tailscale"),
     ({"responses"}, "results of Goldpinger, whose delays are those of HTTP"),
+    ({"results", "target", "type"}, "results of Globalping"),
     ({"items", "kind"}, "a list of Kubernetes objects"),
 )
 _TEXTS = (
@@ -40,5 +41,6 @@ def looks_like(source: MapSource) -> str:
 
 def json_looks_like(content: Json) -> str:
     """Return what JSON looks like, "" if it is nothing known."""
-    keys = content.keys() if isinstance(content, dict) else set()
+    first = content[0] if isinstance(content, list) and content else content
+    keys = first.keys() if isinstance(first, dict) else set()
     return next((name for known, name in _KEYS if known <= keys), "")

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 from xml.etree.ElementTree import ParseError, fromstring
 
-from latency_map.errors import LatencyMapError
+from latency_map.errors import LatencyMapError, error_of
 from latency_map.formats.foreign import looks_like
 from latency_map.formats.json_table import ObjectList, read_list
 from latency_map.formats.json_text import Json
@@ -44,8 +44,7 @@ def read_graphml(source: MapSource, options: ImportOptions) -> Readings:
     """
     import networkx as nx
 
-    text = source.graph()
-    found = looks_like(source)
+    text, found = source.text, looks_like(source)
     if found != "XML with the element graphml":
         raise LatencyMapError("map-format-unknown", source=source.name, looks_like=found or "XML that is broken off")
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
@@ -81,11 +80,13 @@ def _parsed(source: MapSource, graph_format: str, parse: Callable[[str], Graph])
     """Parse a text with networkx; what it warns of is left out of the graph, so that is an error, too."""
     from networkx import NetworkXException
 
-    text = source.graph()
+    limit = source.limits.graph_bytes
+    if len(source.text) > limit:  # networkx needs many bytes for each character
+        raise error_of(source.limits.too_large(limit, "characters of a graph"), source=source.name)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", UserWarning)
-            return parse(text)
+            return parse(source.text)
     except (NetworkXException, UserWarning, *_NETWORKX_ERRORS) as error:
         cause = (str(error) or type(error).__name__)[:200]
         raise LatencyMapError("map-graph-invalid", source=source.name, format=graph_format, cause=cause) from None

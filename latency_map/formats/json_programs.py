@@ -1,4 +1,4 @@
-"""Results of programs in JSON as lists of objects: RIPE Atlas, mtr, cilium-health and Globalping.
+"""Results of programs in JSON as lists of objects: RIPE Atlas, mtr and cilium-health.
 
 Each member has the two nodes, one or several round trips, and what the program states of loss and time.
 """
@@ -56,53 +56,34 @@ def _row(source: Json, target: Json, delay: Json, *, unit: str = "ms", **facts: 
     return {"source": source, "target": target, f"rtt_{unit}": delay, **facts}
 
 
-def _run(file: str, program: str, result: Json, source: str, target: Json, replies: list[Json], facts: Json) -> Object:
-    """Return the row of a run of ping: its round trips, or its mean if it shows none, with None for a loss.
+def _rows_of_ripe(file: str, results: list[Json]) -> Iterator[Object]:
+    """Read results of ping measurements; a target that is a probe of the same file gets the name of the probe.
 
     Raises
     ------
     LatencyMapError
-        It is of another kind, or the replies contradict the mean or the number that the program states.
+        A result is of another kind, or its replies contradict the mean or the number that it states.
     """
-    if (kind := at(result, "type")) not in ("ping", None):
-        raise LatencyMapError("map-format-unknown", source=file, looks_like=f"{kind} of {program}; use ping")
-    mean, sent, received = (next((at(facts, key) for key in keys if at(facts, key) is not None), None) for keys in _RUN)
-    stated, *every = (
-        math.nan if figure in (-1, "-1") else parse_delay(figure, file, str(target))[0] for figure in (mean, *replies)
-    )
-    known = [reply for reply in every if not math.isnan(reply)]
-    if known and isinstance(received, int) and received != len(known):
-        fields = {"target": target, "received": received, "read": len(known)}
-        raise LatencyMapError("map-ping-replies-unread", source=file, **fields)
-    if known and abs(fmean(known) - stated) > _MARGIN_MS + _MARGIN_RATIO * stated:
-        fields = {"target": target, "mean": fmean(known), "summary": stated}
-        raise LatencyMapError("map-ping-mean-contradicted", source=file, **fields)
-    delays: list[Json] = [*known] if known else [None if math.isnan(stated) else stated]
-    when = at(result, "timestamp") or at(result, "updatedAt")
-    return _row(source, target, delays, sent=sent, received=received, timestamp=when)
-
-
-#: Keys of the mean, of the probes sent and of the replies received.
-_RUN = (("avg",), ("sent", "total"), ("rcvd", "rcv"))
-
-
-def _rows_of_ripe(file: str, results: list[Json]) -> Iterator[Object]:
-    """Read results of ping measurements; a target that is a probe of the same file gets the name of the probe."""
     named = [(str(at(each, "src_name") or at(each, "prb_id")), each) for each in results]
     names = {str(at(each, key)): name for key in ("src_addr", "from") for name, each in named if at(each, key)}
     for name, each in named:
         target = names.get(str(at(each, "dst_addr"))) or at(each, "dst_name") or at(each, "dst_addr")
+        if (kind := at(each, "type")) not in ("ping", None):
+            raise LatencyMapError("map-format-unknown", source=file, looks_like=f"{kind} of RIPE Atlas; use ping")
+        sent, received, mean, when = (at(each, key) for key in ("sent", "rcvd", "avg", "timestamp"))
         replies = [at(reply, "rtt") for reply in listed(each, "result") if not at(reply, "dup")]
-        yield _run(file, "RIPE Atlas", each, name, target, replies, each)
-
-
-def _rows_of_globalping(file: str, results: list[Json]) -> Iterator[Object]:
-    """Read measurements of type ping; probes are named by their city, country and network."""
-    for each in results:
-        for result in listed(each, "results"):
-            name = ", ".join(str(at(result, "probe", key) or "") for key in ("city", "country", "asn")).strip(", ")
-            replies = [at(timing, "rtt") for timing in listed(result, "result", "timings")]
-            yield _run(file, "Globalping", each, name, at(each, "target"), replies, at(result, "result", "stats"))
+        stated, *every = (
+            math.nan if figure == -1 else parse_delay(figure, file, str(target))[0] for figure in (mean, *replies)
+        )
+        known = [reply for reply in every if not math.isnan(reply)]
+        if known and isinstance(received, int) and received != len(known):
+            fields = {"target": target, "received": received, "read": len(known)}
+            raise LatencyMapError("map-ping-replies-unread", source=file, **fields)
+        if known and abs(fmean(known) - stated) > _MARGIN_MS + _MARGIN_RATIO * stated:
+            means = {"target": target, "mean": fmean(known), "summary": stated}
+            raise LatencyMapError("map-ping-mean-contradicted", source=file, **means)
+        delays: list[Json] = [*known] if known else [None if math.isnan(stated) else stated]
+        yield _row(name, target, delays, sent=sent, received=received, timestamp=when)
 
 
 def _rows_of_mtr(_file: str, results: list[Json]) -> Iterator[Object]:
@@ -139,7 +120,6 @@ _PROGRAMS = (
     Program("RIPE Atlas", frozenset(("prb_id", "msm_id")), _reader(_rows_of_ripe, "import-probe-names")),
     Program("mtr", frozenset(("report",)), _reader(_rows_of_mtr)),
     Program("cilium-health", frozenset(("local", "nodes")), _reader(_rows_of_cilium_health)),
-    Program("Globalping", frozenset(("results", "target")), _reader(_rows_of_globalping, "import-probe-names")),
     Program("Prometheus", frozenset(("status", "data")), read_prometheus),
     Program("Prometheus", frozenset(("resultType", "result")), read_prometheus),
 )

@@ -32,9 +32,6 @@ _CHOSEN = {
 _STRICT = {"quantile", "phase", "le"}
 _TARGETS = {"target", "destination", "dst", "dest", "peer", "remote"}
 _SERVERS = ("exported_node", "node", "nodename", "kubernetes_node", "exported_instance", "instance", "host")
-_DELAY = re.compile(
-    r".*(latency|delay|rtt|ping|duration)(?!.*(bucket|sum|count|total|ratio|percent|dev|best|worst|min|max)).*|"
-)
 #: Port of an address, which is that of the exporter, not of the node.
 _PORT = re.compile(r"(?<=[\w\]]):\d{1,5}$")
 #: Labels of a series, and its times and values.
@@ -88,10 +85,9 @@ def read_prometheus(source: MapSource, content: Json, options: ImportOptions) ->
 
 
 def _metric(source: str, names: list[str], chosen: str | None) -> str:
-    """Return the metric of the delay; a single one may have any name with a word for it, or none."""
+    """Return the metric of the delay; a single one may have no name, as functions of queries drop it."""
     found = [name for name in names if (name == chosen if chosen else name in _KNOWN or is_delay_label(name))]
-    if not found and not chosen and len(names) == 1 and _DELAY.fullmatch(names[0]):
-        found = [] if is_other_figure(names[0]) else names
+    found = names if names == [""] else found
     if len(found) == 1:
         return found[0]
     code = "map-columns-ambiguous" if found else "map-column-missing"

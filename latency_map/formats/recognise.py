@@ -90,13 +90,11 @@ def _recognise_rows(source: MapSource, rows: Sequence[SheetRow]) -> tuple[MapFor
     if len(first) > 1 and not has_names(rows):
         return _recognise_numbers(source, rows)
     named_again = sum(row.cells[0] in first for row in rows[1:])
-    has_ends, has_delay = has_columns(first), any(map(rank_of, first))
+    has_ends, begins_with_end = has_columns(first), has_columns(first) and not has_columns(first[1:])
     found = {
         "the first row and the first column have the same names": same_names(rows),
         "its first row has three cells and the third is a delay": is_without_heading(first),
-        "its heading begins with an end of a pair and has a delay": (
-            has_ends and has_delay and not has_columns(first[1:])
-        ),
+        "its heading begins with an end of a pair and has a delay": begins_with_end and any(map(rank_of, first)),
         "the first column has names of the first row": named_again > len(rows[1:]) / 2,
         "its heading has the two ends of a pair": has_ends,
     }

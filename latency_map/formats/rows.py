@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import TypeAlias
 
 from gesscale.common.errors import Problem
 from gesscale.common.text import truncated_repr
@@ -39,6 +40,9 @@ _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+\D*")
 #: Numbers between these (2001 and 2103) are times in s, ms, us or ns since the epoch; smaller ones are elapsed times.
 _FIRST_TIME_S, _LAST_TIME_S = 1e9, 4.2e9
+
+#: A delay, NaN if it is missing, and the unit that stands with it.
+Figure: TypeAlias = tuple[float, DelayUnit | None]
 
 
 @dataclass(slots=True)
@@ -167,9 +171,7 @@ class RowReader:
         return {"source": self.file, "place": place, "label": self.labels[at], "got": truncated_repr(cells[at])}
 
 
-def parse_delay(
-    cell: object, file: str, place: str, marks: Counter[str] | None = None
-) -> tuple[float, DelayUnit | None]:
+def parse_delay(cell: object, file: str, place: str, marks: Counter[str] | None = None) -> Figure:
     """Parse a delay such as 12.5 or ``12.5 ms``; NaN if it is missing, whose mark is counted.
 
     Raises

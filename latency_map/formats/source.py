@@ -38,13 +38,6 @@ class MapSource:
         """The text as JSON; raises LatencyMapError if it is not valid."""
         return parse_json(self.text, self.name)
 
-    def graph(self) -> str:
-        """Return the text of a graph; raise if it is too long, since networkx needs many bytes for each character."""
-        limit = self.limits.graph_bytes
-        if len(self.text) > limit:
-            raise error_of(self.limits.too_large(limit, "characters of a graph"), source=self.name)
-        return self.text
-
 
 def read_source(file: Path | str | BinaryIO, limits: MapLimits, name: str = "standard input") -> MapSource:
     """Read a text file in UTF-8, or in UTF-16 with its mark, or a stream of its bytes; both may be compressed by gzip.

@@ -5,6 +5,7 @@ in the tables of pings that WonderNetwork publishes.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from latency_map.formats.sheet import HEAD_ROWS, Sheet, SheetRow, is_number_or_m
 from latency_map.formats.source import ImportOptions, MapSource, check_file_names
 from latency_map.kinds import DelayUnit
 from latency_map.names import find_name_fault
+
+_Units: TypeAlias = set[DelayUnit | None]
 
 
 def read_matrix(source: MapSource, options: ImportOptions) -> Readings:
@@ -42,8 +45,7 @@ def read_matrix(source: MapSource, options: ImportOptions) -> Readings:
     names = names if named else _names(source.name, options, len(names))
     if fault := find_name_fault(names):
         raise sheet.cell_error(first, fault[0] + with_corner, fault[1])
-    lines, labels, values, units = _read_rows(sheet, sheet.rows(int(named)), len(names), lead)
-    order = _order(sheet, names, labels, lines)
+    lines, values, units = _read_rows(sheet, names, int(named), lead)
     corner = first.cells[0] if with_corner else ""
     if is_other_figure(corner):
         raise sheet.cell_error(first, 0, "map-column-doubtful", found=[corner])
@@ -51,7 +53,7 @@ def read_matrix(source: MapSource, options: ImportOptions) -> Readings:
     if len(stated := ({unit} | units) - {None}) > 1:
         raise sheet.cell_error(first, 0, "map-units-contradict", units=sorted(map(str, stated)))
     return Readings(
-        samples=Block(names, values[order], lambda a, b: f"line {lines[order[a]]}, column {b + 1 + lead}"),
+        samples=Block(names, values, lambda a, b: f"line {lines[a]}, column {b + 1 + lead}"),
         unit=next(iter(stated), None),
         kind=kind,
         stated_at=f"line {first.line}, column 1, heading {shortened(corner)}",
@@ -59,43 +61,31 @@ def read_matrix(source: MapSource, options: ImportOptions) -> Readings:
     )
 
 
-def _read_rows(
-    sheet: Sheet, rows: Iterable[SheetRow], count: int, lead: int
-) -> tuple[list[int], list[str], Delays, set[DelayUnit | None]]:
-    """Return the lines of rows, their names if they have some, their delays, and the unit that all cells state."""
-    lines: list[int] = []
-    labels: list[str] = []
+def _read_rows(sheet: Sheet, names: tuple[str, ...], start: int, lead: int) -> tuple[dict[int, int], Delays, _Units]:
+    """Return the line of the row of each node, the delays, and the unit that all cells state."""
+    count, numbers = len(names), {name: number for number, name in enumerate(names)}
+    lines: dict[int, int] = {}
     values: Delays = np.empty((count, count))
-    units: set[DelayUnit | None] = set()
-    for row in rows:
+    units: _Units = set()
+    for row in sheet.rows(start):
         if len(lines) == count:
             raise sheet.cell_error(row, 0, "map-not-square", columns=count, rows=f"{count + 1} or more")
+        number = numbers.get(row.cells[0]) if lead else len(lines)
+        if number is None:
+            raise sheet.cell_error(row, 0, "map-row-unknown", name=row.cells[0], columns=count)
+        if number in lines:
+            raise sheet.cell_error(row, 0, "map-row-duplicate", name=row.cells[0], first_line=lines[number])
         sheet.check_width(row, count + lead)
         delays, stated = sheet.parse_delays(row, lead)
         units |= stated
         if len(units) > 1:
             raise sheet.cell_error(row, lead, "map-units-mixed")
-        values[len(lines)] = delays
-        lines.append(row.line)
-        labels += row.cells[:lead]
+        values[number], lines[number] = delays, row.line
     if not lines:
         raise LatencyMapError("map-empty", source=sheet.name, expected="rows below the names")
     if len(lines) < count:
-        raise sheet.cell_error(SheetRow(lines[-1], []), 0, "map-not-square", columns=count, rows=len(lines))
-    return lines, labels, values, units
-
-
-def _order(sheet: Sheet, names: tuple[str, ...], labels: list[str], lines: list[int]) -> list[int]:
-    """Return the number of the row of each node, by the names of the rows if they have some."""
-    known, positions = set(names), dict[str, int]()
-    for number, label in enumerate(labels):
-        row = SheetRow(lines[number], [])
-        if label not in known:
-            raise sheet.cell_error(row, 0, "map-row-unknown", name=label, columns=len(names))
-        if label in positions:
-            raise sheet.cell_error(row, 0, "map-row-duplicate", name=label, first_line=lines[positions[label]])
-        positions[label] = number
-    return [positions[name] for name in names] if labels else list(range(len(names)))
+        raise sheet.cell_error(row, 0, "map-not-square", columns=count, rows=len(lines))
+    return lines, values, units
 
 
 def has_names(rows: Sequence[SheetRow]) -> bool:
