@@ -94,7 +94,8 @@ def collect(
         values = shortest_paths(links)
         said = [note for note in said if note.code != "import-medians-taken"]
         replaced = _pairs(values < links * (1 - _ROUNDING_RATIO))
-        said.append(Problem("import-paths-computed", {"links": _pairs(~np.isnan(links)), "replaced": replaced}))
+        computed = Problem("import-paths-computed", {"links": _pairs(~np.isnan(links)), "replaced": replaced})
+        (doubts if replaced else said).append(computed)
     elif readings.graph:
         said.append(Problem("import-graph-measured"))
     one_way_ms = values.copy() if kind is DelayKind.ONE_WAY else None

@@ -64,7 +64,7 @@ def read_source(file: Path | str | BinaryIO, limits: MapLimits, name: str = "sta
         text = content.decode(encoding) if len(content) <= limit else ""
     except LatencyMapError:
         raise
-    except (OSError, EOFError, ValueError, zlib.error) as error:
+    except (OSError, EOFError, ValueError, TypeError, zlib.error) as error:
         raise LatencyMapError("map-unreadable", source=name, cause=cause_of(error)) from None
     if len(content) > limit:
         raise error_of(limits.too_large(limit, "bytes"), source=name)

@@ -67,6 +67,11 @@ def test_an_unreadable_file_is_refused(tmp_path, content):
         read_survey(file, unit=DelayUnit.MS, kind=DelayKind.RTT)
 
 
+def test_a_stream_of_text_is_refused():
+    with refused("map-unreadable", LatencyMapError):
+        read_survey(io.StringIO(MATRIX))
+
+
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_no_more_is_read_than_the_bound(pack):
     limits = MapLimits(nodes=100)

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refused
 
+from gesscale.common.errors import Problem
 from latency_map import DelayKind, DelayUnit, ImportOptions, LatencyMapError, parse_survey
 
 RTT, MS = DelayKind.RTT, DelayUnit.MS
@@ -71,6 +72,13 @@ def test_a_sparse_graph_is_a_network_of_links():
     text = gml(["", "", "", ""], [(at, at + 1, "rtt_ms 5 packet_loss 0.01") for at in range(3)])
     assert delay_ms(read(text), "0", "3") == 15  # 3 links of 5 ms, whose partial loss is a property
     assert "import-paths-computed" in codes(read(text).notes)
+
+
+def test_a_link_that_a_path_replaces_is_a_doubt():
+    edges = [(0, 1, "rtt_ms 30"), (1, 2, "rtt_ms 5"), (0, 2, "rtt_ms 5"), (2, 3, "rtt_ms 5")]  # 4 of 6 pairs
+    imported = read(gml(["", "", "", ""], edges))
+    assert delay_ms(imported, "0", "1") == 10  # by way of node 2
+    assert Problem("import-paths-computed", {"links": 4, "replaced": 1}) in imported.warnings
 
 
 def test_a_dead_link_has_no_delay():
