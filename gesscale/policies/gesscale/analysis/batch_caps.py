@@ -50,8 +50,10 @@ def find_cap(stated: BatchCap | None, batches: Sequence[Batch], seen_rows: int |
         cap = None
     if seen_rows is not None and largest > (1 + _EQUAL_SHARE) * seen_rows:
         seen_rows = None
+    # More replicas showed that the cap does not grow with them: it is forgotten with a larger batch, not with fewer.
+    is_kept = seen_rows is not None and cap is not None and cap.rows_per_replica > 0
     seen_rows = _rows_of_capped(batches) or seen_rows
-    if seen_rows is None or (cap is not None and seen_rows >= (1 - _EQUAL_SHARE) * cap.at(replicas)):
+    if seen_rows is None or (cap is not None and not is_kept and seen_rows >= (1 - _EQUAL_SHARE) * cap.at(replicas)):
         return CapFinding(cap, None, tuple(warnings))
     stated_rows = None if cap is None else cap.at(replicas)
     warnings.append(Problem("batch-cap-seen", {"rows": seen_rows, "cap_rows": stated_rows}))
@@ -72,10 +74,11 @@ def _reported(stated: BatchCap | None, batches: Sequence[Batch]) -> BatchCap:
 
 
 def _rows_of_capped(batches: Sequence[Batch]) -> int | None:
-    """Return the rows of the newest batches if these are equal, though there was time for the rows that they left."""
+    """Return the rows of the newest batches, on the same nodes, if these are equal though there was time for more."""
     newest = batches[-_EQUAL_BATCHES:]
     rows = [each.rows for each in newest]
-    return max(rows) if len(newest) == _EQUAL_BATCHES and all(map(_left_rows, newest)) and _equal(rows) else None
+    are_alike = len(newest) == _EQUAL_BATCHES and len({each.nodes for each in newest}) == 1 and _equal(rows)
+    return max(rows) if are_alike and all(map(_left_rows, newest)) else None
 
 
 def _left_rows(batch: Batch) -> bool:

@@ -6,6 +6,7 @@ import pytest
 from edge import NODES, known, observe, workflow
 from gesscale_streams import FLOW, stream
 
+from gesscale.common.errors import Problem
 from gesscale.model.decision import Reason
 from gesscale.model.observation import Batch
 from gesscale.model.workflow import BatchCap
@@ -73,6 +74,19 @@ def test_equal_batches_that_leave_rows_though_they_have_time_show_a_cap():
     # It is kept while rows do not wait, until a batch has more.
     assert find_cap(None, [batch(120)], 200).cap == FIXED
     assert find_cap(None, [batch(260)], 200).cap is None
+
+
+def test_a_stated_cap_for_each_replica_that_does_not_grow_is_not_believed_again_with_fewer():
+    each = BatchCap(rows_per_replica=150)
+    four = find_cap(each, [batch(300, replicas=4, backlog=1000.0)] * 3)
+    assert (four.cap, four.seen_rows) == (BatchCap(rows=300), 300)  # not 600
+    # With two replicas both are 300.
+    assert find_cap(each, [batch(300, replicas=2, backlog=1000.0)] * 3, 300) == four._replace(
+        warnings=(Problem("batch-cap-seen", {"rows": 300, "cap_rows": 300}),)
+    )
+    assert find_cap(each, [batch(450, replicas=4, backlog=1000.0)], 300).cap == each
+    # Batches of two, still listed after others came, show nothing.
+    assert find_cap(each, [batch(300, replicas=2, backlog=1000.0)] * 2 + [batch(300, replicas=4)]).cap == each
 
 
 @pytest.mark.parametrize(
