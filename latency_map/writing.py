@@ -1,16 +1,11 @@
 """Maps as files: surveys in the native JSON without loss, maps as matrices in CSV."""
 
-import json
 import math
-from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
-from gesscale.common import API_VERSION
 from gesscale.common.errors import cause_of
+from latency_map.document import survey_to_document
 from latency_map.errors import LatencyMapError
-from latency_map.formats.document import KIND
 from latency_map.matrix import LatencyMap
 from latency_map.survey import Survey
 
@@ -49,33 +44,6 @@ def write_csv(latencies: LatencyMap, path: Path | str) -> None:
         The file cannot be written.
     """
     _write(map_to_matrix(latencies), path)
-
-
-def survey_to_document(survey: Survey) -> str:
-    """Return a survey as JSON, with one row of the matrix per line.
-
-    Round trips are in milliseconds, null if missing. ``estimated`` lists for each row the columns with estimates.
-    """
-    head = {
-        "apiVersion": API_VERSION,
-        "kind": KIND,
-        "unit": "ms",
-        "delay": "rtt",
-        "origin": survey.origin,
-        "measured_at_s": survey.measured_at_s,
-        "changes": survey.changes,
-        "nodes": survey.names,
-    }
-    delays = [[None if math.isnan(cell) else cell for cell in row] for row in survey.rtt_ms.tolist()]
-    text = json.dumps(head, indent=1).removesuffix("\n}") + _rows("rtt_ms", delays)
-    if survey.estimated.any():
-        text += _rows("estimated", [np.nonzero(row)[0].tolist() for row in survey.estimated])
-    return text + "\n}\n"
-
-
-def _rows(key: str, rows: Sequence[object]) -> str:
-    lines = ",\n  ".join(map(json.dumps, rows))
-    return f',\n "{key}": [\n  {lines}\n ]'
 
 
 def map_to_matrix(latencies: LatencyMap) -> str:

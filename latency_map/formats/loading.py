@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from gesscale.common.logs import log_problem
+from latency_map.document import read_document
 from latency_map.errors import LatencyMapError, error_of
 from latency_map.formats.collect import Imported, collect
-from latency_map.formats.document import read_document
 from latency_map.formats.recognise import FORMATS, recognise
 from latency_map.formats.source import DEFAULT_OPTIONS, ImportOptions, MapSource, read_source
 from latency_map.kinds import Asymmetry, DelayKind, DelayUnit, MapFormat, member_or_none

@@ -20,14 +20,8 @@ _KNOWN: dict[str, tuple[str | None, str]] = {
     "probe_duration_seconds": (None, "instance"),
 }
 #: Labels that distinguish several figures of one pair, and the values that are used, by preference.
-_CHOSEN = {
-    "type": "mean avg median node",
-    "quantile": "0.5",
-    "protocol": "icmp",
-    "phase": "rtt",
-    "address_type": "primary",
-    "le": "",
-}
+_CHOSEN = {"type": "mean avg median node", "quantile": "0.5", "protocol": "icmp", "phase": "rtt", "le": ""}
+_CHOSEN |= {"address_type": "primary"}
 #: Those of them that have no other value for a delay.
 _STRICT = {"quantile", "phase", "le"}
 _TARGETS = {"target", "destination", "dst", "dest", "peer", "remote"}

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from gesscale.common import API_VERSION
 from gesscale.common.text import shortened
+from latency_map.document import KIND
 from latency_map.errors import LatencyMapError
 from latency_map.formats.columns import has_columns, rank_of
-from latency_map.formats.document import KIND
 from latency_map.formats.foreign import looks_like
 from latency_map.formats.graphs import read_gml, read_graphml
 from latency_map.formats.json_lists import json_reason, read_json

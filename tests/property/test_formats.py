@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from latency_map import Asymmetry, DelayKind, DelayUnit, Survey, parse_survey
-from latency_map.writing import map_to_matrix, survey_to_document
+from latency_map.document import survey_to_document
+from latency_map.writing import map_to_matrix
 
 node_names = st.text(min_size=1, max_size=6).filter(lambda text: text == text.strip() and text.isprintable())
 delays = st.one_of(st.floats(0, 1e9), st.integers(0, 4).map(float), st.just(math.nan), st.just(5e-324), st.just(-0.0))

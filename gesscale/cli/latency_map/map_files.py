@@ -27,10 +27,10 @@ from latency_map import (
     read_survey,
     write_survey,
 )
+from latency_map.document import survey_to_document
 from latency_map.errors import error_of
 from latency_map.limits import DEFAULT_LIMITS
 from latency_map.plausibility import age_problem
-from latency_map.writing import survey_to_document
 
 
 def limits_from_options() -> MapLimits:

@@ -22,9 +22,9 @@ from latency_map import (
     rank_by_distance,
     read_survey,
 )
+from latency_map.document import survey_to_document
 from latency_map.quality.check import check
 from latency_map.summary import summarise
-from latency_map.writing import survey_to_document
 
 NOW_S = 1_700_000_000.0
 _MAPS = TESTS / "data" / "latency_maps"

@@ -1,5 +1,8 @@
 """The native format: versioned JSON that holds a survey without loss."""
 
+import json
+import math
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -32,6 +35,33 @@ class _Document(BaseModel):
     estimated: list[list[int]] | None = None
     #: Of earlier versions: percentiles, jitter and loss, which agents now report to Prometheus only.
     spread: Any = None
+
+
+def survey_to_document(survey: Survey) -> str:
+    """Return a survey as JSON, with one row of the matrix per line.
+
+    Round trips are in milliseconds, null if missing. ``estimated`` lists for each row the columns with estimates.
+    """
+    head = {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "unit": "ms",
+        "delay": "rtt",
+        "origin": survey.origin,
+        "measured_at_s": survey.measured_at_s,
+        "changes": survey.changes,
+        "nodes": survey.names,
+    }
+    delays = [[None if math.isnan(cell) else cell for cell in row] for row in survey.rtt_ms.tolist()]
+    text = json.dumps(head, indent=1).removesuffix("\n}") + _rows("rtt_ms", delays)
+    if survey.estimated.any():
+        text += _rows("estimated", [np.nonzero(row)[0].tolist() for row in survey.estimated])
+    return text + "\n}\n"
+
+
+def _rows(key: str, rows: Sequence[object]) -> str:
+    lines = ",\n  ".join(map(json.dumps, rows))
+    return f',\n "{key}": [\n  {lines}\n ]'
 
 
 def read_document(source: MapSource) -> Survey:
