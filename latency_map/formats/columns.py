@@ -252,8 +252,8 @@ def _find_delay(file: str, labels: Sequence[str], rest: Sequence[int], chosen: s
 
 def _ambiguous(file: str, labels: Sequence[str], found: Sequence[int], option: str) -> LatencyMapError:
     wanted = "a unit" if option == "--unit-column" else "a delay"
-    names = [labels[at] for at in found]
-    return LatencyMapError("map-columns-ambiguous", source=file, wanted=wanted, found=names, option=option)
+    fields = {"wanted": wanted, "found": [labels[at] for at in found], "option": option}
+    return LatencyMapError("map-columns-ambiguous", source=file, **fields)
 
 
 def _named(file: str, labels: Sequence[str], name: str | None, option: str) -> int | None:

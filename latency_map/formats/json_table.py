@@ -22,7 +22,6 @@ TIMES = word_set(
     " last_updated updatedAt createdAt generatedAt"
 )
 Object = Mapping[str, Json]
-_NAMES = {str, int}
 
 
 @dataclass(slots=True)
@@ -151,12 +150,11 @@ def _samples(
     start, end, delay = reader.columns[:3]
     times = [parse_time(head.get(key)) for head in _heads(table) for key in TIMES if not graph]
     oldest_s = min((at_s for at_s in times if at_s is not None), default=None)
-    where = ".".join(table.path) or "entry"
     for number, row in enumerate(table.rows, 1):
-        place = f"{where} {number}"
+        place = f"{'.'.join(table.path) or 'entry'} {number}"
         cells: list[Json] = [row.get(label) for label in table.labels]
         a, b = cells[start], cells[end]
-        if type(a) not in _NAMES or type(b) not in _NAMES:
+        if not {type(a), type(b)} <= {str, int}:
             fields = {"expected": "the names of two nodes", "got": f"{kind_of(a)} and {kind_of(b)}"}
             raise LatencyMapError("map-value-invalid", source=source, place=place, **fields)
         a, b = (str(a), str(b)) if name_of is None else (name_of[str(a)], name_of[str(b)])

@@ -49,7 +49,6 @@ _FPING_REPLIES = re.compile(rf"{_TARGET}\s+:((?: (?:{_NUMBER}|-))+)")
 _FPING_SUMMARY = re.compile(rf"{_TARGET}\s+: xmt/rcv/%\w+ = (\d+)/(\d+)/[^,]+(?:, min/avg/max = [^/]+/({_NUMBER})/.*)?")
 _FPING_STATE = re.compile(rf"{_TARGET} (?:is (?:alive|unreachable)(?: \({_FIGURE}\))?.*|\({_FIGURE}\))")
 _LONGEST_LINE = 2000
-_COMPLAINTS = 5
 #: Marks around a name or an address.
 _AROUND = "()[]:,."
 
@@ -68,7 +67,7 @@ FPING_BEGINS = re.compile(
 
 
 @dataclass(slots=True)
-class _Run:
+class PingRun:
     """One run to a target, in ms; NaN for what its summary does not state."""
 
     target: str
@@ -84,6 +83,8 @@ class _Run:
     received: float = math.nan
     #: Difference of two means that the steps of the figures explain.
     margin: float = 0.0
+    #: Time of the run, seconds since the epoch; None if unknown.
+    at_s: float | None = None
 
     def milliseconds(self, figure: str, unit: str) -> float:
         """Return a figure in ms; the step in which it is written widens the margin of the mean."""
@@ -110,7 +111,7 @@ class _Run:
             mean_fields = {"target": self.target, "mean": means[0], "summary": self.mean}
             raise LatencyMapError("map-ping-mean-contradicted", source=file, place=self.place, **mean_fields)
         loss = 1 - min(1.0, self.received / self.sent) if self.sent > 0 and self.received >= 0 else None
-        for delay, at_s in self.replies or [(math.nan if self.invalid else self.mean, None)]:
+        for delay, at_s in self.replies or [(math.nan if self.invalid else self.mean, self.at_s)]:
             yield DelaySample(probed_from, self.target, delay, self.place, DelayUnit.MS, loss, at_s)
 
 
@@ -119,20 +120,20 @@ class _Text:
     """The runs in a text."""
 
     file: str
-    runs: list[_Run] = field(default_factory=list)
-    of_name: dict[str, _Run] = field(default_factory=dict)
-    current: _Run | None = None
+    runs: list[PingRun] = field(default_factory=list)
+    of_name: dict[str, PingRun] = field(default_factory=dict)
+    current: PingRun | None = None
     #: Replies of which an upper bound is shown.
     below: int = 0
 
-    def begin(self, place: str, *names: str | None) -> _Run:
+    def begin(self, place: str, *names: str | None) -> PingRun:
         """Begin a run to a target, with its name and further names of it."""
-        self.current = _Run(str(names[0]), place)
+        self.current = PingRun(str(names[0]), place)
         self.runs.append(self.current)
         self.of_name |= {name.strip(_AROUND): self.current for name in names if name}
         return self.current
 
-    def run_of(self, place: str, name: str) -> _Run:
+    def run_of(self, place: str, name: str) -> PingRun:
         """Return the run to a target that has no summary yet; begin one if there is none."""
         run = self.of_name.get(name.strip(_AROUND))
         return run if run and math.isnan(run.received) else self.begin(place, name)
@@ -146,7 +147,7 @@ class _Text:
                 self.begin(place, name)
         self.run_in(line)
 
-    def run_in(self, line: str) -> _Run | None:
+    def run_in(self, line: str) -> PingRun | None:
         """Return the run whose target a line names, as runs may write in turns, else the last one."""
         words = (word.strip(_AROUND) for word in line.split())
         self.current = next((self.of_name[word] for word in words if word in self.of_name), self.current)
@@ -193,7 +194,7 @@ def _read(
     notes += [Problem("import-targets-silent", {"targets": silent})] if silent else []
     notes += [Problem("import-ping-means", {"count": means})] if means else []
     notes += [Problem("import-ping-below", {"count": text.below})] if text.below else []
-    doubts = [Problem("import-ping-complains", {"text": t, "count": n}) for t, n in complaints.most_common(_COMPLAINTS)]
+    doubts = [Problem("import-ping-complains", {"text": t, "count": n}) for t, n in complaints.most_common(5)]
     doubts += [Problem("import-ping-invalid", {"target": r.target, "count": r.invalid}) for r in text.runs if r.invalid]
     names = tuple(dict.fromkeys((here, *targets)))
     at = f"round trips of {program} in milliseconds"
@@ -211,7 +212,7 @@ def _add_line_of_ping(text: _Text, place: str, line: str) -> None:
         _add_to_run(text, run, place, line)
 
 
-def _add_to_run(text: _Text, run: _Run, place: str, line: str) -> None:
+def _add_to_run(text: _Text, run: PingRun, place: str, line: str) -> None:
     if reply := _REPLY.fullmatch(line) or _REPLY_IN_WINDOWS.fullmatch(line):
         stamp, sign, figure, unit, rest = reply.groups()
         if "DUP!" in rest:

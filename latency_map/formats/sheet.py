@@ -16,7 +16,6 @@ from latency_map.kinds import DelayUnit
 #: Number of rows that the detection of a format reads.
 HEAD_ROWS = 8
 
-_MARKDOWN = "|"
 #: Delimiters beside which a comma within a number can only be that of decimals.
 _CLEAR_OF_COMMAS = ";\t|"
 _QUOTED = re.compile(r'"[^"]*"')
@@ -126,7 +125,7 @@ class Sheet:
         return cell.replace(",", ".")
 
     def _split(self) -> Iterator[SheetRow]:
-        blanks, markdown = self._delimiter == " ", self._delimiter == _MARKDOWN
+        blanks, markdown = self._delimiter == " ", self._delimiter == "|"
         lines = (" ".join(line.split()) for line in self._lines()) if blanks else self._lines()
         reader = csv.reader(lines, delimiter=self._delimiter, skipinitialspace=not blanks)
         try:
@@ -142,7 +141,7 @@ class Sheet:
         """Return the lines, blank ones for comments and for what is outside the table in Markdown."""
         width = rules = 0
         for number, line in enumerate(self._source.lines(), 1):
-            if self._delimiter == _MARKDOWN:
+            if self._delimiter == "|":
                 text, is_rule = line.strip(), _is_rule(line)
                 rules += is_rule
                 if rules > 1:
@@ -179,7 +178,7 @@ def _delimiter(source: MapSource) -> str:
     """Return the delimiter of the first row."""
     head = list(islice((line for line in source.lines() if line.strip() and not _COMMENT.match(line)), 100))
     if any(map(_is_rule, head)):
-        return _MARKDOWN
+        return "|"
     plain = _QUOTED.sub("", head[0]) if head else ""
     without = _DECIMAL_COMMA.sub("", plain)
     if ";" in plain or "\t" in plain:
