@@ -101,9 +101,9 @@ def _recognise_rows(source: MapSource, rows: Sequence[SheetRow]) -> tuple[MapFor
     for reason, fits in found.items():
         if fits:
             return MapFormat.MATRIX if "names" in reason else MapFormat.PAIRS, reason
-    columns = ", ".join(map(shortened, first[:8]))
-    is_table = len(first) > 1 and any(mark in source.text[:1000] for mark in ",;\t|")
-    text = f"a table with the columns {columns}" if is_table else f"text: {shortened(source.text.strip()[:80])}"
+    text = f"text that begins with {shortened(source.text.strip()[:80])}"
+    if len(first) > 1 and any(mark in source.text[:1000] for mark in ",;\t|"):
+        text = f"a table with the columns {', '.join(map(shortened, first[:8]))}"
     raise LatencyMapError("map-format-unknown", source=source.name, looks_like=text)
 
 

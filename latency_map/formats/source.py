@@ -58,14 +58,13 @@ def read_source(file: Path | str | BinaryIO, limits: MapLimits, name: str = "sta
         if content.startswith(_GZIP):
             with gzip.GzipFile(fileobj=io.BytesIO(content)) as unpacked:
                 content = _read_up_to(unpacked, limit + 1)
-        if binary := next((kind for magic, kind in _BINARY.items() if content.startswith(magic)), ""):
-            raise LatencyMapError("map-format-unknown", source=name, looks_like=binary)
+        binary = next((kind for magic, kind in _BINARY.items() if content.startswith(magic)), "")
         encoding = "utf-16" if content.startswith(_UTF16) else "utf-8-sig"
-        text = content.decode(encoding) if len(content) <= limit else ""
-    except LatencyMapError:
-        raise
+        text = content.decode(encoding) if len(content) <= limit and not binary else ""
     except (OSError, EOFError, ValueError, TypeError, zlib.error) as error:
         raise LatencyMapError("map-unreadable", source=name, cause=cause_of(error)) from None
+    if binary:
+        raise LatencyMapError("map-format-unknown", source=name, looks_like=binary)
     if len(content) > limit:
         raise error_of(limits.too_large(limit, "bytes"), source=name)
     return MapSource(text, name, limits)
