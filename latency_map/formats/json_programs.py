@@ -77,7 +77,7 @@ def _read_ripe(source: MapSource, content: Json, _options: ImportOptions) -> Rea
 
 def _figure(figure: Json) -> float:
     """Return a figure that is not negative, NaN if there is none."""
-    return float(figure) if isinstance(figure, int | float) and figure >= 0 else math.nan
+    return float(min(figure, 1e300)) if isinstance(figure, int | float) and figure >= 0 else math.nan
 
 
 def _read_mtr(source: MapSource, content: Json, _options: ImportOptions) -> Readings:
