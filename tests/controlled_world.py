@@ -69,6 +69,7 @@ class Operator:
                 "seconds": seconds,
                 "trigger_s": 1.0,
                 "cap_rows": cap,
+                "cap_rows_per_replica": ROWS_PER_REPLICA,
                 "offered_rows_total": float(self.offered_total),
                 "processed_rows_total": self.processed_total,
                 "backlog_rows": float(self.backlog),

