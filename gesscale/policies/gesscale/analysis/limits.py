@@ -157,9 +157,9 @@ def too_few_recently(orders: Sequence[Order], load: LoadHistory, at_s: float, bu
 
 
 def returns_recently(orders: Sequence[Order], at_s: float) -> tuple[int, ...]:
-    """Return the numbers of replicas of which some went soon before the load returned, within the last two hours."""
+    """Return the numbers of replicas to which the load returned within the last two hours, soon after others went."""
     return tuple(
-        min(len(order.placement), len(earlier.placement) - earlier.added)
+        len(order.placement)
         for order, earlier in pairwise(orders)
         if order.reason == Reason.OVERLOADED
         and earlier.reason == Reason.UNDERUSED

@@ -117,7 +117,7 @@ class SizingRule:
     change_price: float
     late_minute_price: float
     too_few: Sequence[TooFew] = ()
-    #: Numbers of replicas of which some went soon before the load returned: it comes in bursts.
+    #: Numbers of replicas that were ordered soon after others went: a load in bursts returns.
     returns: Sequence[int] = ()
 
     def choose(self) -> SizeChoice:

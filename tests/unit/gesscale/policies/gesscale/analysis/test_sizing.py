@@ -122,7 +122,7 @@ def test_only_a_load_that_soon_returned_counts() -> None:
         for at_s, before, after, reason in reversed(steps)
     ]
     # The last came 1,200 s after replicas had gone.
-    assert returns_recently(orders, 3000.0) == (3,)  # of the three that carried it before; four worked off a backlog
+    assert returns_recently(orders, 3000.0) == (4,)
     assert returns_recently(orders, 900.0 + 7200.0) == ()
 
 
