@@ -21,7 +21,7 @@ _LIMIT_KEPT_S = 3600.0
 #: Time during which a number of replicas that was too few is not tried again for such a load.
 _TOO_FEW_KEPT_S = 3600.0
 #: The load returned if replicas were added within this time after others went; for how long that counts.
-_RETURN_S, _RETURNS_KEPT_S = 900.0, 7200.0
+_RETURN_S, _RETURNS_KEPT_S = 1200.0, 7200.0
 
 #: Rows of a batch, for each replica, from which a replica without any gets no work.
 _ENOUGH_ROWS, _ENOUGH_BATCHES = 10, 3
