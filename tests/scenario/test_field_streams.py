@@ -68,12 +68,6 @@ def test_bursts_count_over_whole_intervals(every_s: float) -> None:
     assert len(resizes(notes, 2400.0)) <= 2
 
 
-def test_rare_bursts_do_not_move_replicas_to_and_fro() -> None:
-    """A burst each 5 min of 150 rows/s on the mean: replicas go twice in two hours at most."""
-    notes = play(scene_of(bursts(150, 300, 2.5), cap=BatchCap(rows=20_000)))
-    assert len(resizes(notes, 2700.0)) <= 4
-
-
 @pytest.mark.parametrize("trigger_s", [2.0, 10.0])
 def test_a_row_that_costs_more_is_seen_within_minutes(trigger_s: float) -> None:
     """linux#1337: nodes throttle after an hour, a row costs 1.6 times as much, and 160 rows/s need 3 of 62 rows/s."""

@@ -32,9 +32,6 @@ def explain(rule: SizingRule, size: Size, why: Why) -> str:
         fewer = format_replicas(present.replicas - other.replicas)
         parts.append(f"{fewer} fewer, as soon as they have cost as much as a change")
     if why is Why.SMALLER_WAS_TOO_FEW and other is not None:
-        if rule.returns_above(other):
-            parts.append(f"the load soon returned, {rule.returns_above(other)} times within two hours")
-            return "; ".join(parts)
         load_then = min((each.rows_per_s for each in rule.too_few if other.replicas <= each.replicas), default=0.0)
         were = "was" if other.replicas == 1 else "were"
         parts.append(f"{other.replicas} {were} too few for {load_then:,.0f} within the last hour")

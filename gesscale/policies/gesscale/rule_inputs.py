@@ -9,7 +9,7 @@ from gesscale.model.order import Order
 from gesscale.policies.gesscale.analysis.capacity import OperatorModel
 from gesscale.policies.gesscale.analysis.changes import change_times
 from gesscale.policies.gesscale.analysis.demand import waiting_rows
-from gesscale.policies.gesscale.analysis.limits import returns_recently, too_few_recently
+from gesscale.policies.gesscale.analysis.limits import too_few_recently
 from gesscale.policies.gesscale.analysis.placements import Placements
 from gesscale.policies.gesscale.analysis.sizing import LoadAhead, Size, SizingRule
 from gesscale.policies.gesscale.memo import GesscaleMemo
@@ -71,5 +71,4 @@ def sizing_rule(
         change_price=settings.change_price,
         late_minute_price=settings.late_minute_price,
         too_few=too_few_recently(orders, memo.load, reading.at_s, bucket_s),
-        returns=returns_recently(orders, reading.at_s),
     )

@@ -1,7 +1,6 @@
 """Limits of changes: reasons that block or bound them, and the reason of a change."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 from gesscale.model.decision import Reason, Rejection, Verdict
@@ -20,8 +19,6 @@ from gesscale.ports import ClusterState, Knowledge
 _LIMIT_KEPT_S = 3600.0
 #: Time during which a number of replicas that was too few is not tried again for such a load.
 _TOO_FEW_KEPT_S = 3600.0
-#: The load returned if replicas were added within this time after others went; for how long that counts.
-_RETURN_S, _RETURNS_KEPT_S = 1200.0, 7200.0
 
 #: Rows of a batch, for each replica, from which a replica without any gets no work.
 _ENOUGH_ROWS, _ENOUGH_BATCHES = 10, 3
@@ -154,19 +151,6 @@ def too_few_recently(orders: Sequence[Order], load: LoadHistory, at_s: float, bu
         if rate is not None and order.before is not None:
             found.append(TooFew(order.before, rate))
     return tuple(found)
-
-
-def returns_recently(orders: Sequence[Order], at_s: float) -> tuple[int, ...]:
-    """Return the numbers of replicas to which the load returned within the last two hours, soon after others went."""
-    return tuple(
-        len(order.placement)
-        for order, earlier in pairwise(orders)
-        if order.reason == Reason.OVERLOADED
-        and earlier.reason == Reason.UNDERUSED
-        and order.added > 0 > earlier.added
-        and order.at_s - earlier.at_s < _RETURN_S
-        and 0 <= at_s - order.at_s < _RETURNS_KEPT_S
-    )
 
 
 def limit_reason(

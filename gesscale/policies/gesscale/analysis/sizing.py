@@ -27,8 +27,6 @@ STOPS_OF_A_CHANGE = 2.0
 RETRY_SHARE = 0.95
 #: A placement that carries this share of what the cap of a batch allows is limited by the cap.
 AT_CAP_SHARE = 0.8
-#: Fewer replicas than those to which the load returned as often are not tried.
-_MAX_RETURNS = 2
 _MIN_SPARE_SHARE = 0.05
 _NEAR_CAPACITY_SHARE = 0.85
 
@@ -117,8 +115,6 @@ class SizingRule:
     change_price: float
     late_minute_price: float
     too_few: Sequence[TooFew] = ()
-    #: Numbers of replicas that were ordered soon after others went: a load in bursts returns.
-    returns: Sequence[int] = ()
 
     def choose(self) -> SizeChoice:
         """Choose a size."""
@@ -138,7 +134,7 @@ class SizingRule:
                 break
             if not self._suffices_surely(size):
                 continue
-            if self._was_too_few(size) or self.returns_above(size) >= _MAX_RETURNS:
+            if self._was_too_few(size):
                 why = Why.SMALLER_WAS_TOO_FEW
             elif self._surplus_is_paid(size):
                 return SizeChoice(size, Why.SURPLUS)
@@ -197,10 +193,6 @@ class SizingRule:
             size.replicas <= replicas and expected >= RETRY_SHARE * load and load >= _NEAR_CAPACITY_SHARE * size.mid
             for replicas, load in self.too_few
         )
-
-    def returns_above(self, size: Size) -> int:
-        """Return how often the load returned to more replicas."""
-        return sum(size.replicas < replicas for replicas in self.returns)
 
     def _surplus_is_paid(self, size: Size) -> bool:
         """Return whether the replicas that a smaller size saves will have cost as much as a change after the bucket.

@@ -8,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gesscale.model.decision import Reason
-from gesscale.model.order import Order
 from gesscale.policies.gesscale.analysis.changes import ChangeTimes
-from gesscale.policies.gesscale.analysis.limits import returns_recently
 from gesscale.policies.gesscale.analysis.sizing import LoadAhead, Size, SizingRule, TooFew, Why
 from gesscale.policies.gesscale.reasons import reason_to_stay
 
@@ -105,25 +103,6 @@ def test_what_was_too_few_is_not_tried_again_for_such_a_load() -> None:
     assert chosen(rule(3, 165, too_few=few)) == (2, Why.SURPLUS)
     # Others were added to two at 60 rows/s, for a backlog: two carry far more.
     assert chosen(rule(3, 100, too_few=(TooFew(2, 60.0),))) == (2, Why.SURPLUS)
-
-
-def test_replicas_stay_where_the_load_returned_twice() -> None:
-    assert chosen(rule(8, 80, returns=(8,))) == (1, Why.SURPLUS)
-    assert chosen(rule(8, 80, returns=(8, 8))) == (8, Why.SMALLER_WAS_TOO_FEW)
-    # It returned to three: more than three are not kept for that.
-    assert chosen(rule(8, 80, returns=(3, 3))) == (3, Why.SURPLUS)
-
-
-def test_only_a_load_that_soon_returned_counts() -> None:
-    up, down = Reason.OVERLOADED, Reason.UNDERUSED
-    steps = [(0.0, 1, 3, up), (600.0, 3, 1, down), (900.0, 1, 4, up), (1500.0, 4, 2, down), (2700.0, 2, 5, up)]
-    orders = [
-        Order(placement=tuple(f"n{each}" for each in range(after)), at_s=at_s, before=before, reason=reason)
-        for at_s, before, after, reason in reversed(steps)
-    ]
-    # The last came 1,200 s after replicas had gone.
-    assert returns_recently(orders, 3000.0) == (4,)
-    assert returns_recently(orders, 900.0 + 7200.0) == ()
 
 
 def test_a_backlog_that_fewer_would_not_process_in_time_keeps_replicas() -> None:
