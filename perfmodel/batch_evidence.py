@@ -125,6 +125,8 @@ class BatchEvidence:
     #: row_s).
     max_rows: float = 0.0
     row_s: float = 0.0
+    #: Time of a batch against the first one's at equal rows: the product of the changes that were followed.
+    pace: float = 1.0
 
     @cached_property
     def sums(self) -> tuple[PlacementSums, ...]:

@@ -140,4 +140,6 @@ def _rescaled(evidence: BatchEvidence, law: FittedBatchTime, change: float, rows
         sums[:, column] *= factors @ parts / parts.sum(axis=0)
     sums[:, 6:] *= max(LEAST_KEPT, 1 / (1 + (change / HALVED_BY) ** 2))
     placements = tuple(PlacementSums(*row) for row in sums.tolist())
-    return replace(evidence, placements=placements, row_s=evidence.row_s * float(factors[1]))
+    return replace(
+        evidence, placements=placements, row_s=evidence.row_s * float(factors[1]), pace=evidence.pace * (1 + change)
+    )

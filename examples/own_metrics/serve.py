@@ -28,6 +28,7 @@ def batches(now_s: float) -> Iterator[dict[str, Any]]:
             "seconds": TRIGGER_S,
             "trigger_s": TRIGGER_S,
             "cap_rows": ROWS,
+            "cap_rows_per_replica": ROWS,
             "offered_rows_total": (number + 1) * OFFERED,
             "processed_rows_total": (number + 1) * ROWS,
             "backlog_rows": (number + 1) * (OFFERED - ROWS),

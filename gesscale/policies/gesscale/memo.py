@@ -1,6 +1,8 @@
 """Memo of `gesscale`: what it has learned of an operator."""
 
+import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 from gesscale.model.observation import Batch, WorkflowObservation
 from gesscale.model.order import Order
@@ -15,6 +17,9 @@ from gesscale.policies.memos import Memo
 from latency_map import LatencyMap
 from perfmodel import BatchEvidence, learned
 
+#: Fewer replicas must suffice at the slowest pace of this time, as nodes that became faster may slow down again.
+STEADY_S = 450.0
+
 
 class GesscaleMemo(Memo):
     """Learned state of an operator; 3 to 9 kB of JSON."""
@@ -27,6 +32,8 @@ class GesscaleMemo(Memo):
     batches: BatchEvidence = BatchEvidence()
     #: Rows of a batch beyond which the sources give no more, as seen in the batches; None if they give all.
     seen_cap_rows: int | None = None
+    #: Changes of the pace of the evidence (`BatchEvidence.pace`) with their instants, the newest last.
+    paces: tuple[tuple[float, float], ...] = ()
     #: History of the offered load.
     load: LoadHistory = LoadHistory()
     #: Relative speeds of the nodes.
@@ -37,6 +44,14 @@ class GesscaleMemo(Memo):
     def bucket_s(self, slo_s: float) -> float:
         """Return the time over which the load is averaged, the longest acceptable wait of a row."""
         return max(self.period_s, slo_s)
+
+    def slowdown(self, since_s: float) -> float:
+        """Return how much longer a batch took at worst since an instant than it does now, at least 1."""
+        if not self.paces:
+            return 1.0
+        before = [at_s for at_s, _ in self.paces if at_s <= since_s]
+        first_s = before[-1] if before else -math.inf
+        return max(pace for at_s, pace in self.paces if at_s >= first_s) / self.paces[-1][1]
 
     def updated(
         self,
@@ -62,12 +77,19 @@ class GesscaleMemo(Memo):
                 "at_s": observation.at_s,
                 "learned_until_s": batches[-1].ended_at_s if batches else self.learned_until_s,
                 "batches": evidence,
+                "paces": self._paces(observation.at_s, evidence.pace),
                 "seen_cap_rows": find_cap(operator.cap, batches, self.seen_cap_rows).seen_rows,
                 "load": self.load.updated(reading.offered_points, bucket_s),
                 "speeds": speeds,
                 "growth": self.growth.updated(reading, orders[0] if orders else None),
             }
         )
+
+    def _paces(self, at_s: float, pace: float) -> tuple[tuple[float, float], ...]:
+        if self.paces and self.paces[-1][1] == pace:
+            return self.paces
+        kept = [each for each, following in pairwise(self.paces) if following[0] > at_s - STEADY_S]
+        return (*kept, *self.paces[-1:], (at_s, pace))
 
 
 def _in_every_batch(node: str, batches: Sequence[Batch], since_s: float) -> bool:

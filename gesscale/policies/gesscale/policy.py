@@ -38,7 +38,7 @@ from gesscale.policies.gesscale.analysis.limits import (
 )
 from gesscale.policies.gesscale.analysis.placements import placements
 from gesscale.policies.gesscale.analysis.sizing import Why, size_under_cap
-from gesscale.policies.gesscale.memo import GesscaleMemo
+from gesscale.policies.gesscale.memo import STEADY_S, GesscaleMemo
 from gesscale.policies.gesscale.reasons import explain, reason_to_stay
 from gesscale.policies.gesscale.rule_inputs import sizes_of, sizing_rule
 from gesscale.policies.gesscale.settings import OBJECTIVE_INTERVALS, GesscaleSettings
@@ -262,7 +262,7 @@ class GesscalePolicy:
         limit = work_limit(operator, reading, orders, memo.load, memo.bucket_s(objective_s))
         if limit is not None:
             sized = sized.up_to(max(limit.replicas, len(present)))
-        now, placement_of = sizes_of(sized, reading, present)
+        now, placement_of = sizes_of(sized, reading, present, memo.slowdown(reading.at_s - STEADY_S))
         rule = sizing_rule(now, tuple(placement_of), fitted, reading, memo, orders, self.sizing, objective_s, growth)
         size, why = rule.choose()
         by_cap = size_under_cap(rule, why, fitted.cap_rows_per_s)

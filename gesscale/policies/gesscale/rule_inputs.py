@@ -22,13 +22,19 @@ _MIN_ALLOWED_SHARE = 0.3
 _Nodes = tuple[str, ...]
 
 
-def sizes_of(sized: Placements, reading: OperatorReading, present: _Nodes) -> tuple[Size, dict[Size, _Nodes]]:
-    """Return the present size, and the sizes to choose from with their placements, the fewest replicas first."""
+def sizes_of(
+    sized: Placements, reading: OperatorReading, present: _Nodes, slowdown: float
+) -> tuple[Size, dict[Size, _Nodes]]:
+    """Return the present size, and the sizes to choose from with their placements, the fewest replicas first.
+
+    The low end of fewer replicas is that at a pace slower by a factor.
+    """
 
     def size_of(nodes: _Nodes, mid: float) -> Size:
         mst = sized.fitted.mst(nodes)
         low, high = (0.0, math.inf) if mst is None else (mst.low, max(mst.high, mid))
         low = min(mid, max(low, sized.fitted.proportional_rows_per_s(reading, nodes)))
+        low = low / slowdown if len(nodes) < len(present) else low
         moved = min(len(present), len(nodes)) - len(set(present) & set(nodes))
         return Size(replicas=len(nodes), mid=mid, low=low, high=high, moved=moved)
 
