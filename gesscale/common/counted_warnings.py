@@ -22,7 +22,7 @@ _IDENTIFYING = (
     "figure",
     "key",
 )
-#: Warnings that are told apart; further ones are counted by their code alone.
+#: Warnings that are counted separately; further ones are counted by their code alone.
 _MAX_KEYS = 1000
 
 
@@ -31,10 +31,10 @@ class CountedWarnings:
 
     Examples
     --------
-    >>> told = CountedWarnings(logging.getLogger("example"))
-    >>> [told.warn("source-offset-missing", source=name) for name in ("a", "b", "a")]
+    >>> warnings = CountedWarnings(logging.getLogger("example"))
+    >>> [warnings.warn("source-offset-missing", source=name) for name in ("a", "b", "a")]
     [1, 1, 2]
-    >>> told.by_code()
+    >>> warnings.by_code()
     {'source-offset-missing': 3}
     """
 

@@ -143,7 +143,7 @@ class BatchesDocument(_Document):
 
     api_version: Literal["gesscale.dev/v1"] = Field(alias="apiVersion")
     operator: str
-    #: Name of the query that the batches are of; None before the first one, or if it cannot be told.
+    #: Name of the query that the batches are of; None before the first one, or if it is unknown.
     query: str | None = None
     #: Whether it runs.
     active: bool = True

@@ -15,7 +15,7 @@ _WAITING = frozenset({Reason.NO_CANDIDATE_NODE, Reason.RECONFIGURING})
 
 
 def hold_without_query(plans: Mapping[str, Plan], observation: WorkflowObservation) -> Mapping[str, Plan]:
-    """Change nothing for operators whose query does not run, or cannot be told from others."""
+    """Change nothing for operators whose query does not run, or cannot be distinguished from others."""
     missing = observation.missing_readings
     return {
         name: unchanged_plan(plan, Reason.METRICS_MISSING, str(missing[name].problem))

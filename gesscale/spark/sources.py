@@ -19,7 +19,7 @@ OffsetRows = Callable[[str], float | None]
 #: The rows of an offset are learned from this many batches; the two halves of them have to agree.
 _LEARNED_BATCHES = 10
 _HALVES_DIFFER_SHARE = 0.2
-#: So many rows may be on either side of a marker.
+#: Rows that may be on either side of a marker.
 _HALVES_DIFFER_ROWS = 2.0
 #: Fewer rows than this for an offset are not trusted.
 _LEAST_ROWS_PER_OFFSET = 0.25

@@ -2,7 +2,7 @@
 
 Repeated samples of a pair are measurements: their median is the delay, and the oldest of those that have a delay is the
 age of the survey. A probe with total loss has no delay, whatever else the file states for it. Measurements are never
-replaced by detours. The delays are those of links, whose shortest paths are computed, if the caller says so, or if the
+replaced by detours. The delays are those of links, whose shortest paths are computed if the caller asks for it or the
 file is a graph that has each pair at most once, without times and loss, for less than `NEARLY_COMPLETE_RATIO` of the
 pairs: who measures all pairs misses a few, who draws a network leaves most of them out.
 """
@@ -86,21 +86,21 @@ def collect(
         collector.add(readings.samples)
         names, values, least, largest = collector.result()
     unit, kind = collector.meaning()
-    said = [*readings.notes, *collector.notes()]
+    remarks = [*readings.notes, *collector.notes()]
     network = readings.graph and not collector.repeated and not collector.with_loss and collector.oldest_s is None
     complete = _pairs(~np.isnan(values)) >= NEARLY_COMPLETE_RATIO * len(names) * (len(names) - 1) / 2
     if are_links or (are_links is None and network and not complete):
         links = least if readings.directed else np.where(np.isnan(least), least.T, least)
         values = shortest_paths(links)
-        said = [note for note in said if note.code != "import-medians-taken"]
+        remarks = [note for note in remarks if note.code != "import-medians-taken"]
         replaced = _pairs(values < links * (1 - _ROUNDING_RATIO))
         computed = Problem("import-paths-computed", {"links": _pairs(~np.isnan(links)), "replaced": replaced})
-        (doubts if replaced else said).append(computed)
+        (doubts if replaced else remarks).append(computed)
     elif readings.graph:
-        said.append(Problem("import-graph-measured"))
+        remarks.append(Problem("import-graph-measured"))
     one_way_ms = values.copy() if kind is DelayKind.ONE_WAY else None
     if kind is DelayKind.ONE_WAY:
-        said.append(Problem("import-delays-combined", {"asymmetric_pairs": figures_of.count_differing(values)}))
+        remarks.append(Problem("import-delays-combined", {"asymmetric_pairs": figures_of.count_differing(values)}))
     convert_to_round_trips(values, unit=DelayUnit.MS, kind=kind)
     to_itself = values.diagonal()
     np.fill_diagonal(values, np.where(np.isnan(to_itself), 0.0, to_itself))
@@ -112,7 +112,7 @@ def collect(
         hidden = find_implausible(Survey(names=names, rtt_ms=np.where(np.isnan(extreme), least.T, extreme)), unit=unit)
         known = {each.code for each in doubts}
         doubts += [each for each in hidden if each.code in _OF_SAMPLES and each.code not in known]
-    (map_format, reason), notes, warnings = read_as, tuple(said), tuple(doubts)
+    (map_format, reason), notes, warnings = read_as, tuple(remarks), tuple(doubts)
     return Imported(
         survey=survey, map_format=map_format, reason=reason, unit=unit, kind=kind, notes=notes, warnings=warnings
     )

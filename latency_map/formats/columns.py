@@ -2,7 +2,7 @@
 
 A table has labels in its heading, a list in JSON has the keys of its objects, a graph those of its edges. Where two
 labels fit, both are refused until an option names the one to use. Columns of loss, counts, status, unit, direction and
-time are used, so that no delay contradicts what its row states beside it.
+time are used, so that no delay contradicts the rest of its row.
 """
 
 import re
@@ -49,7 +49,7 @@ _OF_LETTERS = {each for pair in _LETTERS for each in pair}
 _ADDRESS = word_set("ip ipv4 ipv6 addr address id uuid")
 #: Words in which labels of the same nodes may differ.
 _SAME = _ADDRESS | word_set("exported name host hostname node")
-#: Words that may stand beside those of an end.
+#: Words that may occur with those of an end.
 _OF_END = _SAME | _ENDS[1][0] | _ENDS[1][1] | word_set("nodes city region site zone az location dc datacenter vertex")
 _OF_END |= word_set("pod router switch device machine point endpoint end label instance cluster var")
 
@@ -243,7 +243,7 @@ def _find_delay(file: str, labels: Sequence[str], rest: Sequence[int], chosen: s
     ranks = {at: rank_of(labels[at]) for at in rest}
     for rank in ("delay", "other", "elapsed", "last"):
         found = [at for at, each in ranks.items() if each == rank]
-        if len(found) > 1 or (found and rank == "other"):  # the least or a percentile only if the caller says so
+        if len(found) > 1 or (found and rank == "other"):  # the least or a percentile only if the caller chooses it
             raise _ambiguous(file, labels, found, "--delay")
         if found:
             return found[0]

@@ -1,7 +1,7 @@
 """File formats of maps, and their detection.
 
 `FORMATS` has the reader and the detection of each format. Matrices and lists of pairs both consist of rows of cells;
-`_recognise_rows` tells them apart by the names and numbers in them.
+`_recognise_rows` distinguishes them by the names and numbers in them.
 """
 
 import re

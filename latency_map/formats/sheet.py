@@ -16,7 +16,7 @@ from latency_map.kinds import DelayUnit
 #: Number of rows that the detection of a format reads.
 HEAD_ROWS = 8
 
-#: Delimiters beside which a comma within a number can only be that of decimals.
+#: Delimiters with which a comma within a number can only be that of decimals.
 _CLEAR_OF_COMMAS = ";\t|"
 _QUOTED = re.compile(r'"[^"]*"')
 _MARKS_OF_NUMBERS = frozenset("0123456789.eE+-")
@@ -65,7 +65,7 @@ class Sheet:
         ------
         LatencyMapError
             A cell is too long, a comment may be a row, some numbers have a point and others a comma, or commas may
-            group digits, which are never told from decimals.
+            group digits, which are never distinguished from decimals.
         """
         yield from islice(self._split(), start, None)
         seen = self._decimals
