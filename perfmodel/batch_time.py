@@ -176,14 +176,17 @@ class FittedBatchTime:
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
-        """Placements that do not fit to the others, as with a wrong weight of a node."""
+        """Batches too equal to show the time of a row, and a placement that does not fit, as with a wrong weight."""
+        row_s = next(each for each in self.summary().parameters if each.name == "row_s")
+        rows = self.evidence.max_rows
+        alike = () if row_s.identified else (Problem("model-rows-alike", {"rows": rows}),)
         errors = self.held_out.errors
         if len(errors) < 3 or max(map(abs, errors)) <= ODD_SHARE:
-            return ()
+            return alike
         worst = max(range(len(errors)), key=lambda at: abs(errors[at]))
         compared = [each for each in self.evidence.sums if each.batches >= MIN_BATCHES]
         fields = {"weight": compared[worst].weight, "driver_ms": compared[worst].driver_ms, "pct": 100 * errors[worst]}
-        return (Problem("model-placement-odd", fields),)
+        return (*alike, Problem("model-placement-odd", fields))
 
     def times(self, points: Points) -> tuple[Vector, Vector]:
         """Return the time of a batch that its rows do not change, and that of each row; seconds."""

@@ -157,3 +157,10 @@ def test_the_number_of_placements_is_bounded_and_the_newest_stay():
     found = evidence(*(batches(n, 40, from_s=100.0 * n) for n in range(1, 30)))
     assert len(found.placements) == 16
     assert found.placements[-1].weight == 29
+
+
+def test_batches_of_one_small_size_are_a_warning():
+    # A batch of one row takes 0.5 + 0.005 s: whether a row takes 5 or 500 ms is not known. Larger batches show it.
+    small = evidence(batches(1, sizes=[1.0] * 40))
+    assert [each.code for each in fit_batch_time(small).warnings] == ["model-rows-alike"]
+    assert fit_batch_time(learned(small, batches(1, from_s=100.0))).warnings == ()
