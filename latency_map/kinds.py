@@ -9,7 +9,7 @@ Choice = TypeVar("Choice", bound=StrEnum)
 
 
 def member(choices: type[Choice], given: str) -> Choice:
-    """Return the member that a caller gave, by itself or by its value.
+    """Return the member that a caller gave, as a member or as its value.
 
     Raises
     ------

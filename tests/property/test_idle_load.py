@@ -15,7 +15,7 @@ BEGAN_S = 1000.0
 
 
 def batches_of(rows_per_s: float, trigger_s: float, every_s: float, until_s: float, ends_s: float) -> list[Batch]:
-    """Return the batches of a query that waits for the rows of so many seconds, until the load ends."""
+    """Return the batches of a query that waits for the rows of a number of seconds, until the load ends."""
     found: list[Batch] = []
     done = 0
     for step in range(int(until_s / trigger_s)):

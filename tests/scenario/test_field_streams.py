@@ -28,7 +28,7 @@ def test_a_topic_that_is_made_again_changes_nothing(offset_of: object) -> None:
 
 @pytest.mark.parametrize(("rows_per_s", "replicas", "rows_per_transaction"), [(150, 2, 3), (250, 3, 1), (350, 4, 10)])
 def test_markers_of_transactions_are_no_rows(rows_per_s: float, replicas: int, rows_per_transaction: int) -> None:
-    """keda#5675: each transaction takes an offset of its own, so offsets grow by up to twice the rows."""
+    """keda#5675: each transaction takes an offset, so offsets grow by up to twice the rows."""
     source = SimulatedSource(offset_of=partial(transactional, rows_per_transaction=rows_per_transaction))
     notes = play(scene_of(steady(rows_per_s, 1.5)), source=source)
     assert replicas_of(notes, 3000.0, 5400.0) == {replicas}

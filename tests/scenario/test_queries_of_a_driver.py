@@ -39,7 +39,7 @@ class Changed:
 
 @dataclass
 class Quota:
-    """A cluster whose API server allows so many executors; Spark creates the others as soon as it may."""
+    """A cluster whose API server allows a number of executors; Spark creates the others as soon as it may."""
 
     cluster: Cluster
     most: int

@@ -125,10 +125,6 @@ class ProgressReports:
             for name, source in sources.items()
         }
 
-    def history(self, operator: str) -> QueryHistory:
-        """Return the history that the driver of an operator has recorded."""
-        return self._drivers[operator].history
-
     def batches(self, operator: str) -> Sequence[Batch]:
         """Return all batches of an operator, oldest first."""
         driver = self._drivers[operator]

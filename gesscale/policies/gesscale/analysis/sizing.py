@@ -225,7 +225,7 @@ class SizingRule:
 
 
 def size_under_cap(rule: SizingRule, why: Why, cap_rows_per_s: float) -> Size | None:
-    """Return the size where the cap of a batch limits the rate, not the replicas; None where it does not.
+    """Return the size where the cap of a batch limits the rate, not the replicas; None if it does not.
 
     Nothing is added then. If the cap allows less than the load, replicas go without which as many rows are processed.
     """

@@ -107,7 +107,7 @@ def test_other_batches_show_no_cap(batches):
 
 
 def decided(cap_rows, stated, placement, load=140.0, *, law="auto"):
-    """Decide for an operator of 100 rows/s a replica, whose batches of 10 s take at most so many rows."""
+    """Decide for an operator of 100 rows/s a replica, whose batches of 10 s take at most this number of rows."""
     rows = min(cap_rows, 1000 * len(placement))
     seen = stream(load, placement, backlog=50_000.0)
     batches = tuple(
