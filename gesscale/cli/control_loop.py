@@ -15,7 +15,7 @@ from gesscale.common import API_VERSION
 from gesscale.common.logs import log_problem
 from gesscale.knowledge.sqlite import SqliteHistory
 from gesscale.loop import ControlLoop
-from gesscale.model.decision import Decision, OutcomeStatus, Reason, Verdict
+from gesscale.model.decision import GROWTH_LIMITS, Decision, OutcomeStatus, Reason, Verdict
 from gesscale.model.document import decision_document
 from gesscale.service.access import is_loopback
 from gesscale.settings import Settings
@@ -27,15 +27,6 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("gesscale.run")
 _PAST_DECISIONS = 1000
 
-_NOT_FEASIBLE = {
-    Reason.AT_MAX_REPLICAS,
-    Reason.NO_CANDIDATE_NODE,
-    Reason.DELAY_EATS_GAIN,
-    Reason.SINK_LIMIT,
-    Reason.HOT_PARTITION,
-    Reason.CAP_LIMITS,
-    Reason.LATENCY_MAP_MISSING,
-}
 _NOT_READ = {Reason.METRICS_MISSING, Reason.METRICS_STALE}
 
 
@@ -136,7 +127,7 @@ def step(settings: Settings, output: Output, *, advise_only: bool) -> None:
     unread = all(decision.analysis.reading is None and decision.plan.reason in _NOT_READ for decision in decisions)
     if unread or any(decision.outcome.status is OutcomeStatus.FAILED for decision in decisions):
         raise typer.Exit(1)
-    if any(each.analysis.verdict is Verdict.MORE and each.plan.reason in _NOT_FEASIBLE for each in decisions):
+    if any(each.analysis.verdict is Verdict.MORE and each.plan.reason in GROWTH_LIMITS for each in decisions):
         raise typer.Exit(3)
 
 

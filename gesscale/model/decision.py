@@ -66,19 +66,19 @@ class Reason(StrEnum):
     NOT_SELECTED = "NotSelected"
 
 
-#: Reasons that block a desired change.
-LIMITS = {
+#: Reasons for which replicas that are needed cannot be added.
+GROWTH_LIMITS = {
     Reason.AT_MAX_REPLICAS,
-    Reason.AT_MIN_REPLICAS,
     Reason.NO_CANDIDATE_NODE,
     Reason.DELAY_EATS_GAIN,
     Reason.SINK_LIMIT,
     Reason.HOT_PARTITION,
     Reason.CAP_LIMITS,
     Reason.LATENCY_MAP_MISSING,
-    Reason.LATENCY_MAP_STALE,
-    Reason.DELAY_UNKNOWN,
 }
+
+#: Reasons that block a desired change.
+LIMITS = GROWTH_LIMITS | {Reason.AT_MIN_REPLICAS, Reason.LATENCY_MAP_STALE, Reason.DELAY_UNKNOWN}
 
 #: Reason of a plan that is advice only, in any mode.
 FIXED_SLOTS = "the query runs in Real-Time Mode: its tasks hold their slots until a long batch ends"

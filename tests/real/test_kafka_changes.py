@@ -125,7 +125,7 @@ spark.stop()
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory):
+def trials(tmp_path_factory):
     with running_broker(tmp_path_factory.mktemp("broker") / "broker", partitions=1) as broker:
         return results(PROGRAM, broker.bootstrap, jars=connector_jars())
 
@@ -140,13 +140,13 @@ def told(tmp_path_factory):
         ("pattern", 40, 300),
     ],
 )
-def test_the_load_is_that_of_the_rows(told, name, least, most):
-    rates = told[0][name]["rates"]
+def test_the_load_is_that_of_the_rows(trials, name, least, most):
+    rates = trials[0][name]["rates"]
     assert sum(rate is not None for rate in rates) >= len(rates) / 2, rates
     known = [rate for rate in rates if rate is not None]
     assert least <= median(known) <= most, rates
     assert all(0 < rate <= most for rate in known), rates
 
 
-def test_counters_that_began_again_are_named(told):
-    assert "source-counter-restarted" in logged_codes(told[1])
+def test_counters_that_began_again_are_named(trials):
+    assert "source-counter-restarted" in logged_codes(trials[1])

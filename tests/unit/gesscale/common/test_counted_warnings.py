@@ -37,8 +37,8 @@ def test_no_number_of_warnings_hides_a_later_one(caplog):
 
 
 @given(st.lists(st.tuples(st.sampled_from(["a", "b", "c"]), st.integers()), max_size=60))
-def test_every_warning_is_counted_by_its_code(told):
+def test_every_warning_is_counted_by_its_code(reported):
     counted = CountedWarnings(LOG)
-    for code, figure in told:
+    for code, figure in reported:
         counted.warn(code, figure_now=figure)
-    assert counted.by_code() == {code: sum(each == code for each, _ in told) for code, _ in told}
+    assert counted.by_code() == {code: sum(each == code for each, _ in reported) for code, _ in reported}

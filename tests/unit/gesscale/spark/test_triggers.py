@@ -1,5 +1,7 @@
 import pytest
 
+from gesscale.policies.gesscale.settings import OBJECTIVE_INTERVALS, GesscaleSettings
+from gesscale.spark import triggers
 from gesscale.spark.triggers import parse_trigger
 
 
@@ -23,3 +25,9 @@ def test_interval_slots_and_warnings_of_a_trigger(text, given_s, interval_s, fix
     trigger = parse_trigger(text)
     assert (trigger.interval_s(given_s), trigger.fixed_slots) == (interval_s, fixed)
     assert [problem.code for problem in trigger.warnings(given_s)] == ([code] if code else [])
+
+
+def test_the_driver_knows_the_objective_of_the_policy():
+    # A job's image has PySpark alone, so the driver cannot import the settings.
+    assert triggers._OBJECTIVE_INTERVALS == OBJECTIVE_INTERVALS
+    assert GesscaleSettings().slo_s == triggers._DEFAULT_OBJECTIVE_S
