@@ -11,14 +11,7 @@ from latency_map.survey import Survey
 
 
 def write_survey(survey: Survey, path: Path | str) -> None:
-    """Write a survey to a file as JSON; see `survey_to_document`.
-
-    Parameters
-    ----------
-    survey
-        The survey; `read_survey` reads it back without loss.
-    path
-        The file; one that exists is replaced.
+    """Write a survey to a file, new or not, as JSON that `read_survey` reads back without loss.
 
     Raises
     ------
@@ -29,14 +22,7 @@ def write_survey(survey: Survey, path: Path | str) -> None:
 
 
 def write_csv(latencies: LatencyMap, path: Path | str) -> None:
-    """Write a map to a file as a matrix of round trips in milliseconds, blank if missing.
-
-    Parameters
-    ----------
-    latencies
-        The map; the corner of the matrix states unit and kind, so it can be read back without loss.
-    path
-        The file; one that exists is replaced.
+    """Write a map to a file, new or not, as a matrix of round trips in milliseconds, blank if missing.
 
     Raises
     ------
