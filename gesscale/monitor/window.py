@@ -151,7 +151,7 @@ def _reading(
     add_rests(points, run, now_s - window_s)
     if idle is not None and idle.most_rows == 0 and newest.offered_rows_total is not None:
         add_idle_point(points, span.until_s)
-    began = [batch.ended_at_s - batch.seconds for batch in inside]
+    began = [batch.began_s for batch in inside]
     duration_s = max(_MIN_DURATION_S, span.until_s - span.begin_s - _gap_s(inside))
     busy_s = sum([batch.ended_at_s - max(at_s, span.begin_s) for batch, at_s in zip(inside, began, strict=True)])
     # Whether a batch is saturated or warm depends on the two batches before it and the last one with rows.

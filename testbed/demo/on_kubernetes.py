@@ -107,7 +107,7 @@ class KubernetesObserver:
         body = self.application.ask_driver(f"batches?after={newest}")
         batches = to_batches(parse_document(body, self.application.operator.name).batches, {}, ahead_s=0.0)[0]
         if batches and not self.record.batches:
-            self.record.began_at_s = min(batch.ended_at_s - batch.seconds for batch in batches)
+            self.record.began_at_s = min(batch.began_s for batch in batches)
         self.record.add_batches(tuple(batches))
 
     def _poll_executors(self) -> None:

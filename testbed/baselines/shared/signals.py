@@ -84,7 +84,7 @@ def _backlogs(reading: OperatorReading, window_s: float) -> Sequence[tuple[float
         return ()
     run = _latest_run(reading.batches)
     known = [
-        (batch.ended_at_s, (batch.ended_at_s - batch.seconds, backlog))
+        (batch.ended_at_s, (batch.began_s, backlog))
         for batch in run
         if (backlog := batch.backlog_rows) is not None and math.isfinite(backlog)
     ]

@@ -86,7 +86,7 @@ class _Driver:
             "endOffset": until_rows,
             "latestOffset": until_rows + round(batch.backlog_rows or 0.0),
         }
-        start = datetime.fromtimestamp(batch.ended_at_s - batch.seconds, UTC)
+        start = datetime.fromtimestamp(batch.began_s, UTC)
         milliseconds = round(batch.seconds * 1000)
         return {
             "batchId": batch.batch_id,

@@ -172,11 +172,7 @@ def starts(batches: Sequence[Batch], orders: Sequence[RecordedOrder], operator: 
 
 def offered_totals(batches: Sequence[Batch]) -> tuple[list[float], list[float]]:
     """Return when batches began (s) and the rows offered by then, which never decrease."""
-    points = [
-        (batch.ended_at_s - batch.seconds, batch.offered_rows_total)
-        for batch in batches
-        if batch.offered_rows_total is not None
-    ]
+    points = [(batch.began_s, batch.offered_rows_total) for batch in batches if batch.offered_rows_total is not None]
     rising = [points[0], *(later for earlier, later in pairwise(points) if later[0] > earlier[0])]
     return [at for at, _ in rising], [total for _, total in rising]
 

@@ -176,7 +176,7 @@ def _leave_extras_s(physics: SparkPhysics, run: RecordedRun) -> Iterator[float]:
     removals_s = [order.at_s for order in run.orders if order.change.remove]
     for before, left in pairwise(run.batches):
         if set(left.nodes) < set(before.nodes) and left.rows:
-            began_s = left.ended_at_s - left.seconds
+            began_s = left.began_s
             had_begun = any(began_s < at_s < left.ended_at_s for at_s in removals_s)
             nodes = before.nodes if had_begun else left.nodes
             yield left.seconds - predicted_s(physics, batch_of_run(run, left, nodes))
@@ -198,5 +198,5 @@ def _starts_s(run: RecordedRun) -> Iterator[tuple[int, list[float]]]:
 
 def _middle_of_first_batch_s(start: ReplicaStart) -> float:
     named = start.named
-    from_s = max(start.ordered_at_s, named.ended_at_s - named.seconds)
+    from_s = max(start.ordered_at_s, named.began_s)
     return (from_s + named.ended_at_s) / 2 - start.ordered_at_s

@@ -66,7 +66,7 @@ class Growth(BaseModel):
         if order.reason != Reason.OVERLOADED or order.added <= 0:
             return self.model_copy(update={**begun, "before": ()})
         added_to = set(order.placement)
-        earlier = [each for each in _warm(reading.batches) if _is_late(each) and _began_s(each) < order.at_s]
+        earlier = [each for each in _warm(reading.batches) if _is_late(each) and each.began_s < order.at_s]
         late = [each for each in earlier if {*each.nodes} < added_to and len(each.nodes) == order.before][-_MOST:]
         before = [each for each in self.before if order.at_s - each.at_s < _GROWTH_S and {*each.nodes} < added_to]
         if late:
@@ -100,7 +100,7 @@ def missing_gain(
     present = set(reading.placement)
     if not growth.before or set(growth.placement) != present or without_rows(reading):
         return None
-    since = [each for each in _warm(reading.batches) if _began_s(each) >= growth.ordered_at_s]
+    since = [each for each in _warm(reading.batches) if each.began_s >= growth.ordered_at_s]
     since = [each for each in since if set(each.nodes) == present]
     late = [each for each in since if _is_late(each)]
     if len(late) < max(_FEWEST, _LATE_SHARE * len(since)):  # a few late ones of many are the slow ones by chance
@@ -172,7 +172,3 @@ def _means(batches: Iterable[Batch]) -> tuple[float, float, float]:
 
 def _row_s(rows: float, seconds: float, overhead_s: float) -> float:
     return (seconds - min(overhead_s, seconds / 2)) / rows
-
-
-def _began_s(batch: Batch) -> float:
-    return batch.ended_at_s - batch.seconds

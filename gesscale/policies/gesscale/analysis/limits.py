@@ -107,7 +107,7 @@ def _has_changed(order: Order, reading: OperatorReading, load: LoadHistory, buck
     then = load.rate_before(order.at_s, bucket_s)
     if then is not None and load.rates(bucket_s)[-1] > (1 + _CHANGED_SHARE) * then:
         return True
-    since = [each for each in reading.batches if each.ended_at_s - each.seconds >= order.at_s]
+    since = [each for each in reading.batches if each.began_s >= order.at_s]
     if len({each.source_partitions for each in since if each.source_partitions is not None}) > 1:
         return True
     late = [each for each in since if set(each.nodes) == set(reading.placement) and each.is_late]
