@@ -34,8 +34,8 @@ ROOT = Path(__file__).parents[1]
 NAMESPACES = Resource(plural="namespaces", kind="Namespace", namespaced=False)
 ROWS_PER_REPLICA = 500
 PERIOD_S = 2.0
-QUICK = {"gesscale": {"slo": "5s"}}
-"""Settings with a short objective, so that a test need not wait a minute until a replica pays off."""
+SLO_S = 5.0
+"""A short objective, so that a test need not wait a minute until a replica pays off."""
 
 
 @dataclass
@@ -170,7 +170,7 @@ class World:
             "mode": "Act",
             "latencyMap": {"source": "ConfigMap", "configMap": {"name": "map", "unit": "ms", "kind": "rtt"}},
             "monitor": {"period": f"{PERIOD_S:g}s", "window": "5s", "history": "20s", "staleAfter": "15s"},
-            "policy": QUICK,
+            "slo": f"{SLO_S:g}s",
             "reconfiguration": {"rescaleTimeout": "60s"},
         }
 

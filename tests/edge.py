@@ -10,7 +10,7 @@ from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
 from gesscale.model.decision import Change, MapStatus, Outcome, OutcomeStatus
 from gesscale.model.observation import Batch, MissingReading, OperatorReading, WorkflowObservation
-from gesscale.model.workflow import BatchCap, Operator, Workflow
+from gesscale.model.workflow import DEFAULT_SLO_S, BatchCap, Operator, Workflow
 from gesscale.options import PolicyOptions
 from gesscale.policies import policy_named
 from gesscale.ports import ClusterState, Knowledge, Latencies, Node
@@ -49,8 +49,8 @@ def operator(name: str = "op", **changes: object) -> Operator:
     )
 
 
-def workflow(*operators: Operator) -> Workflow:
-    return Workflow(operators or (operator(),))
+def workflow(*operators: Operator, slo_s: float = DEFAULT_SLO_S) -> Workflow:
+    return Workflow(operators or (operator(),), slo_s)
 
 
 def batches(

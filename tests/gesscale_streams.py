@@ -6,6 +6,7 @@ from edge import NODES, known, observe, operator, reading, workflow
 
 from gesscale.model.decision import Analysis, Plan
 from gesscale.model.observation import Batch, MissingReading, OperatorReading
+from gesscale.model.workflow import DEFAULT_SLO_S, Workflow
 from gesscale.monitor.offered import driver_points
 from gesscale.policies import policy_named
 from gesscale.policies.gesscale.settings import GesscaleSettings
@@ -55,9 +56,12 @@ def decide(
     *,
     knowledge: Knowledge | None = None,
     cluster: ClusterState | None = None,
+    slo_s: float = DEFAULT_SLO_S,
     **settings: float,
 ) -> tuple[Analysis, Plan]:
-    policy = policy_named("gesscale", FLOW, AnalyzeSettings(gesscale=GesscaleSettings(**settings)))
+    policy = policy_named(
+        "gesscale", Workflow(FLOW.operators.values(), slo_s), AnalyzeSettings(gesscale=GesscaleSettings(**settings))
+    )
     knowledge = known() if knowledge is None else knowledge
     missing = isinstance(seen, MissingReading)
     observation = observe(missing_readings=[seen]) if missing else observe(seen)

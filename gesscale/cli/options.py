@@ -60,7 +60,7 @@ ConfigOption = Annotated[Path, typer.Option("--config", "-c", help="Settings fil
 SetOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", help="Override a setting, such as analyze.gesscale.slo=30s; repeatable.", autocompletion=settings_keys
+        "--set", help="Override a setting, such as workflow.slo=30s; repeatable.", autocompletion=settings_keys
     ),
 ]
 PolicyOption = Annotated[

@@ -13,6 +13,9 @@ from gesscale.constraints import Ascending
 
 REPLICA_LIMITS = Ascending("min_replicas", "max_replicas")
 
+#: Latency objective if none is given, s: the default period.
+DEFAULT_SLO_S = 60.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchCap:
@@ -75,13 +78,15 @@ class Workflow:
     """
 
     operators: Mapping[str, Operator]
+    #: Latency objective: the age from which a row that is not yet processed is late, s.
+    slo_s: float
     _ancestors: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
     _order: tuple[str, ...] = field(init=False, repr=False, compare=False)
     _path_operators: Mapping[str, int] = field(init=False, repr=False, compare=False)
     _upstream: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
     _downstream: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
 
-    def __init__(self, operators: Iterable[Operator]) -> None:
+    def __init__(self, operators: Iterable[Operator], slo_s: float = DEFAULT_SLO_S) -> None:
         listed = tuple(operators)
         by_name = {operator.name: operator for operator in listed}
         if not listed or len(by_name) != len(listed):
@@ -97,6 +102,7 @@ class Workflow:
             for each in upstream[name]:
                 downstream[each] += (name,)
         object.__setattr__(self, "operators", by_name)
+        object.__setattr__(self, "slo_s", slo_s)
         object.__setattr__(self, "_upstream", upstream)
         object.__setattr__(self, "_downstream", downstream)
         object.__setattr__(self, "_ancestors", {name: ancestors[name] for name in by_name})
@@ -119,6 +125,10 @@ class Workflow:
     def path_operators(self, name: str) -> int:
         """Return how many operators the longest path through this one has, itself included."""
         return self._path_operators[name]
+
+    def objective_s(self, name: str) -> float:
+        """Return the operator's share of the objective, equal for all operators on its longest path."""
+        return self.slo_s / self._path_operators[name]
 
     def downstream(self, name: str) -> tuple[str, ...]:
         """Return the operators that this one feeds, by name."""

@@ -47,7 +47,7 @@ class MonitorSettings(SettingsGroup):
     """Time between two steps of the loop, at least a second. Default: paper IV-B."""
     min_period_s: Period = 5.0
     """Shortest time between two steps if a policy requests its next step early. `gesscale` requests three steps per
-    `slo`. Default: as fast as Spark's metrics change."""
+    objective. Default: as fast as Spark's metrics change."""
     window_s: Duration = 60.0
     """Time over which an operator is evaluated; at least two cycles of the query: trigger intervals, or batches if they
     are longer. Default: one period, so no batch counts twice."""

@@ -31,7 +31,7 @@ def lint_settings(settings: Settings, nodes: Collection[str]) -> Iterator[Proble
             )
         own = settings.analyze.policy_info.own_settings(settings.analyze)
         if isinstance(own, GesscaleSettings) and operator.trigger_s is not None:
-            slo_s, shortest_s = own.slo_s / workflow.path_operators(name), OBJECTIVE_INTERVALS * operator.trigger_s
+            slo_s, shortest_s = workflow.objective_s(name), OBJECTIVE_INTERVALS * operator.trigger_s
             if slo_s < shortest_s:
                 times = {"trigger_s": operator.trigger_s, "slo_s": slo_s, "objective_s": shortest_s}
                 yield Problem("slo-below-trigger", {"place": f"workflow.operators.{name}.trigger", **times})

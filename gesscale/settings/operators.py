@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from gesscale.common.errors import InvalidValueError
 from gesscale.fields import MAX_EXACT_INTEGER, Duration, SettingsGroup, WebAddress
-from gesscale.model.workflow import BatchCap, Operator, Workflow
+from gesscale.model.workflow import DEFAULT_SLO_S, BatchCap, Operator, Workflow
 from gesscale.wire import MAX_REPLICAS
 
 
@@ -71,10 +71,13 @@ class OperatorSettings(SettingsGroup):
 
 
 class WorkflowSettings(SettingsGroup):
-    """The operators to scale."""
+    """The operators to scale, and how old their rows may be."""
 
     operators: Mapping[str, OperatorSettings]
     """The operators by name, at least one."""
+    slo_s: Duration = DEFAULT_SLO_S
+    """Latency objective: a row that is not yet processed is late from this age on; operators in sequence share it.
+    Default: one minute, the period."""
 
     @model_validator(mode="after")
     def _check_workflow(self) -> Self:
@@ -89,4 +92,4 @@ class WorkflowSettings(SettingsGroup):
         InputError
             If an upstream operator is missing, streams form a cycle, or limits contradict each other.
         """
-        return Workflow(operator.build(name) for name, operator in self.operators.items())
+        return Workflow((operator.build(name) for name, operator in self.operators.items()), self.slo_s)

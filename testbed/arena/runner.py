@@ -54,7 +54,7 @@ class RunScorer:
         self._scorers = {
             name: Scorer(
                 scene.duration_s,
-                world.slo_s,
+                scene.workflow.slo_s,
                 restart_is_supply=restart_is_supply,
                 undone_within_s=world.undone_within_s,
             )

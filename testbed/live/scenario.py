@@ -115,7 +115,7 @@ class Scenario:
 
     @property
     def slo_s(self) -> float:
-        """Latency objective of a row, s, for policies with such a setting."""
+        """Latency objective of a row, s."""
         return 2 * self.period_s if self.objective_s is None else self.objective_s
 
     @property
@@ -141,7 +141,10 @@ class Scenario:
     def settings(self, topology: Topology) -> str:
         """Return the settings of the loop as a user would write them (YAML)."""
         settings = {
-            "workflow": {"operators": {each.name: self._operator(each, topology) for each in self.operators}},
+            "workflow": {
+                "slo": f"{self.slo_s:g}s",
+                "operators": {each.name: self._operator(each, topology) for each in self.operators},
+            },
             "latency_map": {"file": LATENCY_MAP, "unit": "ms", "kind": "rtt", "max_age": None},
             "monitor": {
                 "period": f"{self.period_s:g}s",
@@ -176,11 +179,7 @@ class Scenario:
             if issubclass(info.settings, HpaSettings):
                 own["scale_down_stabilization"] = f"{5 * self.period_s:g}s"
             if issubclass(info.settings, GesscaleSettings):
-                own |= {
-                    "slo": f"{self.slo_s:g}s",
-                    "late_minute_price": self.late_minute_price,
-                    "change_price": self.change_price,
-                }
+                own |= {"late_minute_price": self.late_minute_price, "change_price": self.change_price}
             if own:
                 rules[info.group] = own
         return rules

@@ -20,7 +20,7 @@ from gesscale.kubernetes.resource.parts import (
 from gesscale.kubernetes.resource.spec_groups import LatencyMapSpec, MonitorSpec, PolicySpec
 from gesscale.model.workflow import REPLICA_LIMITS
 from gesscale.settings.groups import PlanSettings, Settings
-from gesscale.settings.operators import KafkaSettings, OperatorSettings
+from gesscale.settings.operators import KafkaSettings, OperatorSettings, WorkflowSettings
 
 LabelKey = Annotated[
     str,
@@ -211,6 +211,9 @@ class StreamAutoscalerSpec(ResourcePart):
     upstream: Upstream = Field((), json_schema_extra=_SET)
     """StreamAutoscalers of the same workflow whose output this operator reads. Default: it reads a source of the
     workflow."""
+    slo_s: Span = like(WorkflowSettings, "slo_s", description=None)
+    """Latency objective: a row that is not yet processed is late from this age on; operators in sequence share it. Must
+    be the same for all operators of a workflow. Default: one minute, the period."""
     driver: DriverSpec = DriverSpec()
     """The Spark driver."""
     min_replicas: int = like(OperatorSettings, "min_replicas", le=MAX_LISTED_NODES)

@@ -72,7 +72,6 @@ class GesscaleSpec(ResourcePart):
     """The settings of policy gesscale."""
 
     law: Literal["auto", "eq1", "batch-time"] = like(GesscaleSettings, "law")
-    slo_s: Span = like(GesscaleSettings, "slo_s")
     late_minute_price: float = like(GesscaleSettings, "late_minute_price")
     change_price: float = like(GesscaleSettings, "change_price")
 

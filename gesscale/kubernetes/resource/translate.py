@@ -103,7 +103,8 @@ class ManagedWorkflow:
 
     def build(self, drivers: Mapping[str, DriverEndpoint]) -> Workflow:
         """Return the workflow for the loop."""
-        return Workflow(_operator(item, drivers.get(name)) for name, item in self.resources.items())
+        operators = (_operator(item, drivers.get(name)) for name, item in self.resources.items())
+        return Workflow(operators, self._first.spec.slo_s)
 
     def directives(self, workflow: Workflow) -> Mapping[str, Directive]:
         """Return the directives for the operators of `build`'s workflow.
@@ -231,7 +232,7 @@ def _differences(members: Sequence[StreamAutoscaler]) -> Iterator[str]:
 def _shared(spec: Mapping[str, Any]) -> dict[str, Any]:
     groups = ("policy", "monitor", "latencyMap")
     shared = {f"{group}.{name}": value for group in groups for name, value in spec[group].items()}
-    return {**shared, "reconfiguration.rescaleTimeout": spec["reconfiguration"]["rescaleTimeout"]}
+    return {**shared, "slo": spec["slo"], "reconfiguration.rescaleTimeout": spec["reconfiguration"]["rescaleTimeout"]}
 
 
 def _unknown_upstream(

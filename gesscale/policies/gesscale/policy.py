@@ -182,11 +182,7 @@ class GesscalePolicy:
 
     def _objective_s(self, reading: OperatorReading) -> float:
         """Return the objective of an operator: its share, or what its trigger allows if that is longer."""
-        return max(self._slo_s(reading.operator), OBJECTIVE_INTERVALS * (reading.trigger_s or 0.0))
-
-    def _slo_s(self, operator: str) -> float:
-        """Return the share of the objective of an operator, equal for all operators on a path."""
-        return self.sizing.slo_s / self.workflow.path_operators(operator)
+        return max(self.workflow.objective_s(reading.operator), OBJECTIVE_INTERVALS * (reading.trigger_s or 0.0))
 
     # Plan
 
@@ -203,7 +199,7 @@ class GesscalePolicy:
         for name in self.workflow.topological_order:
             growth = growth_factor([flows[each] for each in self.workflow.upstream(name)])
             plan = self._plan(analyses[name], cluster.for_operator(name), knowledge, growth)
-            plans[name] = replace(plan, next_step_after_s=self.sizing.slo_s / _STEPS_PER_OBJECTIVE)
+            plans[name] = replace(plan, next_step_after_s=self.workflow.slo_s / _STEPS_PER_OBJECTIVE)
             if self.workflow.downstream(name):
                 flows[name] = self._flow(analyses[name], plan, growth)
         return {name: plans[name] for name in analyses}
@@ -255,7 +251,7 @@ class GesscalePolicy:
         free, stale = usable_nodes(cluster, present), knowledge.latencies.map_status.stale
         sized = placements(fitted, present, free.nodes, moves=not stale)
         orders = knowledge.orders.get(operator.name, ())
-        slo_s, objective_s = self._slo_s(operator.name), self._objective_s(reading)
+        slo_s, objective_s = self.workflow.objective_s(operator.name), self._objective_s(reading)
         lost = missing_gain(fitted, reading, memo.growth, memo.batches)
         if lost is not None and (fewer := shrunk(present, lost.replicas, operator, knowledge)) is not None:
             return replace(unchanged, reason=lost.reason, detail=details.no_gain(*lost[2:]), placement=fewer)

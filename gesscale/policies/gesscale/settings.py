@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from gesscale.fields import Duration, SettingsGroup
+from gesscale.fields import SettingsGroup
 
 #: Shortest objective, in trigger intervals: a row waits up to one for its batch, and as long in it if the replicas just
 #: carry the load. A shorter one counts rows as late that are not, or that more replicas hardly help.
@@ -12,23 +12,20 @@ OBJECTIVE_INTERVALS = 3.0
 
 
 class GesscaleSettings(SettingsGroup):
-    """Latency objective, and the prices of late minutes and changes."""
+    """The law, and the prices of late minutes and changes; the objective is the workflow's."""
 
     law: Literal["auto", "eq1", "batch-time"] = Field(
         "auto",
         description="Law of the performance model: Eq. 1 of the paper, the law of batch times, or the one with the "
         "lower held-out error. Default: the latter; both are always fitted and reported.",
     )
-    slo_s: Duration = Field(
-        60.0,
-        description="Latency objective: maximum age of a row when it is processed. Default: one minute, the period.",
-    )
     late_minute_price: float = Field(
         10.0,
         gt=0,
         le=1e6,
-        description="Price of a minute with rows older than `slo`, in replica-minutes: 1 for a report that may be "
-        "late, 100 for an alarm. Default: 10, a dashboard. Replicas are kept for the quantile p / (1 + p) of the load.",
+        description="Price of a minute with rows older than the objective, in replica-minutes: 1 for a report that may "
+        "be late, 100 for an alarm. Default: 10, a dashboard. Replicas are kept for the quantile p / (1 + p) of the "
+        "load.",
     )
     change_price: float = Field(
         2.0,

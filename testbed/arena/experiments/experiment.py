@@ -102,7 +102,7 @@ class Experiment(Section):
 
     drain_limit_s: After the input ends, the longest time until all rows are processed.
 
-    slo_s: Latency objective of a row. Default: one period.
+    slo_s: Latency objective of a row, for the policies and the scores. Default: one period.
 
     undone_within_s: A change is undone if its replicas are taken back within this time. Default: as on the page.
 

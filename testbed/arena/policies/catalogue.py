@@ -47,7 +47,7 @@ def fluid_of(world: World, operator: str) -> Fluid:
         inflow=inflow_of(scene, operator),
         duration_s=scene.duration_s,
         period_s=scene.period_s,
-        slo_s=world.slo_s,
+        slo_s=scene.workflow.slo_s,
         replicas=numbers,
         initial=len(scene.initial[operator]),
         capacity_rows_per_s=tuple(_CAPACITY_SHARE * best[number][0] for number in numbers),

@@ -135,8 +135,6 @@ class World:
     best: Mapping[str, BestPlacements]
     #: Effect of a change of the replicas by operator.
     changes: Mapping[str, ChangeEffect]
-    #: Latency objective, seconds.
-    slo_s: float
     #: Time within which a change can be undone, seconds.
     undone_within_s: float
 
@@ -155,7 +153,8 @@ def world_of(experiment: Experiment, case: Case) -> World:
     varied = experiment.variant(case.variant)
     ideal = case.policy == IDEAL
     fog = fog_nodes(varied.nodes, case.seed)
-    workflow = Workflow(_operator(name, section, fog, varied.engine) for name, section in varied.operators.items())
+    operators = (_operator(name, section, fog, varied.engine) for name, section in varied.operators.items())
+    workflow = Workflow(operators, varied.slo_s)
     physics = {
         name: physics_of(varied.engine, name, section, instant=ideal) for name, section in varied.operators.items()
     }
@@ -185,7 +184,6 @@ def world_of(experiment: Experiment, case: Case) -> World:
         plant=plant_of(scene, physics, seed=seed_of(case.seed, "plant")),
         best=best,
         changes={name: change_effect(item) for name, item in physics.items()},
-        slo_s=varied.slo_s,
         undone_within_s=varied.undone_within_s,
     )
 

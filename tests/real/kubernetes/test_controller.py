@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 from accounts import controller_as, controller_rights, controller_roles
-from controlled_world import PERIOD_S, QUICK, World, controller, kubeconfig_of
+from controlled_world import PERIOD_S, World, controller, kubeconfig_of
 from waiting import until
 
 from gesscale.kubernetes.controller.controller import Controller
@@ -41,7 +41,7 @@ def test_modes_pauses_and_overrides_are_applied(world):
     world.add("pauses", pause={"reason": "maintenance"})
     world.add("named", offered=100, override={"nodes": [near, far], "until": YEARS_AHEAD})
     world.add("expires", offered=100, override={"nodes": [far], "until": YEARS_AHEAD})
-    world.add("torn", workflow="both", policy={**QUICK, "cpuHighPct": 80})
+    world.add("torn", workflow="both", policy={"cpuHighPct": 80})
     world.add("whole", workflow="both")
     world.add("misspelt", policy={"name": "daedalus", "settings": {"cooldwn": "3m"}})
     with controller(world) as process:

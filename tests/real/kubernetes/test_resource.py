@@ -181,7 +181,10 @@ ACCEPTED = [
     {"pause": {}},
     {"pause": {"until": UNTIL, "reason": "the disk is full"}},
     {"override": {"nodes": ["edge1", "edge2"], "until": "2030-01-01T02:00:00+02:00"}},
-    {"policy": {"stabilizationWindow": "1h30m", "seed": 7, "cpuHighPct": 75.5, "gesscale": {"slo": "2m"}}},
+    {
+        "policy": {"stabilizationWindow": "1h30m", "seed": 7, "cpuHighPct": 75.5, "gesscale": {"changePrice": 3}},
+        "slo": "2m",
+    },
     {"policy": {"name": "rules", "settings": {"rules": [{"operator": "*", "anything": {"deep": [1, "x"]}}]}}},
 ]
 

@@ -1,6 +1,7 @@
 import pytest
 
-from gesscale.policies.gesscale.settings import OBJECTIVE_INTERVALS, GesscaleSettings
+from gesscale.model.workflow import DEFAULT_SLO_S
+from gesscale.policies.gesscale.settings import OBJECTIVE_INTERVALS
 from gesscale.spark import triggers
 from gesscale.spark.triggers import parse_trigger
 
@@ -30,4 +31,4 @@ def test_interval_slots_and_warnings_of_a_trigger(text, given_s, interval_s, fix
 def test_the_driver_knows_the_objective_of_the_policy():
     # A job's image has PySpark alone, so the driver cannot import the settings.
     assert triggers._OBJECTIVE_INTERVALS == OBJECTIVE_INTERVALS
-    assert GesscaleSettings().slo_s == triggers._DEFAULT_OBJECTIVE_S
+    assert triggers._DEFAULT_OBJECTIVE_S == DEFAULT_SLO_S

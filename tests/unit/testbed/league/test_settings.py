@@ -22,7 +22,6 @@ def test_figures_in_seconds_follow_the_length_of_the_day():
     assert scenario.slo_s == 75.0  # two periods
     assert rules.ds2.cooldown_s == rules.drs.cooldown_s == 112.5  # three
     assert rules.hpa_varga.scale_down_stabilization_s == 187.5  # five, as 300 s of 60 s
-    assert rules.gesscale.slo_s == 75.0
     assert rules.gesscale.change_price == 0.625  # a replica-minute where a period is a minute
 
 
@@ -37,6 +36,7 @@ def test_live_and_simulated_loop_have_the_same_settings(policy, tmp_path):
     assert settings.monitor.history_s == experiment.metrics.history_s
     assert settings.monitor.stale_after_s == experiment.metrics.stale_after_s
     assert settings.plan.rescale_timeout_s == experiment.rescale_timeout_s
+    assert settings.workflow.slo_s == experiment.slo_s
     group = policy.replace("-", "_")
     own = (getattr(each, group, None) for each in (settings.analyze, experiment.rules))
     assert len(set(map(repr, own))) == 1

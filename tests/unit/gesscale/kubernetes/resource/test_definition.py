@@ -51,8 +51,7 @@ def test_it_is_structural_bounded_and_described(schema):
 
 
 @pytest.mark.parametrize(
-    ("path", "default"),
-    [("policy.gesscale.slo", "1m"), ("monitor.period", "1m"), ("latencyMap.maxAge", "24h"), ("maxReplicas", 8)],
+    ("path", "default"), [("slo", "1m"), ("monitor.period", "1m"), ("latencyMap.maxAge", "24h"), ("maxReplicas", 8)]
 )
 def test_defaults_are_those_of_the_settings(path, default):
     member = SPEC
@@ -64,7 +63,7 @@ def test_defaults_are_those_of_the_settings(path, default):
 def test_the_settings_of_other_policies_are_an_open_map():
     policy = SPEC["properties"]["policy"]["properties"]
     assert policy["settings"]["x-kubernetes-preserve-unknown-fields"] is True
-    assert set(policy["gesscale"]["properties"]) == {"law", "slo", "lateMinutePrice", "changePrice"}
+    assert set(policy["gesscale"]["properties"]) == {"law", "lateMinutePrice", "changePrice"}
     assert "daedalus" not in policy
 
 

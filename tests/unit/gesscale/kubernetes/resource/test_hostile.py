@@ -46,7 +46,7 @@ SPEC = {
                 }
             ]
         },
-        "gesscale": {"slo": "1m"},
+        "gesscale": {"changePrice": 3},
     },
     "reconfiguration": {"strategy": "Live", "rescaleTimeout": "5m"},
     "mode": "Act",

@@ -25,8 +25,8 @@ def the_fault(faults, name):
 def test_resources_of_one_namespace_and_name_form_a_workflow():
     found = group_into_workflows(
         [
-            resource("clean", workflow="rides"),
-            resource("near", workflow="rides", upstream=["clean"], batchCap={"rows": 500}, minReplicas=2),
+            resource("clean", workflow="rides", slo="20s"),
+            resource("near", workflow="rides", slo="20s", upstream=["clean"], batchCap={"rows": 500}, minReplicas=2),
             resource("clean", namespace="other", workflow="rides"),
             resource("alone"),
         ]
@@ -36,6 +36,7 @@ def test_resources_of_one_namespace_and_name_form_a_workflow():
     rides = found.workflows["taxi", "rides"]
     workflow = rides.build({"near": DriverEndpoint(node="edge1", metrics_url="http://10.0.0.1:9108")})
     assert workflow.upstream("near") == ("clean",)
+    assert workflow.objective_s("near") == 10.0  # two operators in sequence
     near = workflow.operators["near"]
     assert (near.driver_node, near.min_replicas, near.cap) == ("edge1", 2, BatchCap(rows=500))
     assert workflow.operators["clean"].driver_node == ""  # its driver is unknown
@@ -63,7 +64,7 @@ def test_operators_of_a_workflow_must_have_equal_settings():
     found = group_into_workflows(
         [
             resource("clean", workflow="rides", policy={"seed": 7}),
-            resource("near", workflow="rides", monitor={"period": "30s"}),
+            resource("near", workflow="rides", slo="30s", monitor={"period": "30s"}),
             resource("alone"),
         ]
     )
@@ -72,7 +73,7 @@ def test_operators_of_a_workflow_must_have_equal_settings():
     fault = the_fault(found.faults, "near")
     assert fault.reason is FaultReason.SETTINGS_DIFFER
     (problem,) = fault.problems
-    assert [each.partition(" ")[0] for each in problem.fields["settings"]] == ["policy.seed", "monitor.period"]
+    assert [each.partition(" ")[0] for each in problem.fields["settings"]] == ["policy.seed", "monitor.period", "slo"]
 
 
 def test_an_unknown_upstream_stops_its_workflow():
@@ -120,7 +121,7 @@ def test_an_object_without_a_name_stops_no_other(nonsense):
     [
         ({"name": "daedalus", "settings": {"cooldwn": "3m"}}, "setting-unknown", "spec.policy.settings, cooldwn"),
         ({"name": "daedalus", "settings": {"cooldown": "soon"}}, "duration-invalid", "spec.policy.settings, cooldown"),
-        ({"name": "gesscale", "settings": {"slo": "1m"}}, "policy-settings-misplaced", "spec.policy.settings"),
+        ({"name": "gesscale", "settings": {"law": "eq1"}}, "policy-settings-misplaced", "spec.policy.settings"),
         ({"name": "static", "settings": {"cooldown": "3m"}}, "policy-without-settings", "spec.policy.settings"),
         ({"name": "rules", "settings": {"file": "/etc/passwd"}}, "policy-settings-file", "spec.policy.settings.file"),
         ({"name": "rules", "settings": {"rules": ["x" * 70_000]}}, "policy-settings-oversized", "spec.policy.settings"),

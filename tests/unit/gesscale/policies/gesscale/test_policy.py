@@ -122,7 +122,7 @@ def test_a_clock_that_jumps_removes_no_replica(jump_s: float) -> None:
 @pytest.mark.parametrize("slo_s", [0.001, 5.0, 10.0])
 def test_objective_shorter_than_a_batch_keeps_sufficient_replicas(slo_s: float) -> None:
     # A batch is 10 s long, so every row is late, however many replicas there are; 150 rows/s still need two.
-    _, plan = decide(stream(150, ("hub", "near")), slo=slo_s)
+    _, plan = decide(stream(150, ("hub", "near")), slo_s=slo_s)
     assert len(plan.placement) >= 2
     assert all(math.isfinite(each.late_s) for each in plan.candidates)
 
