@@ -16,8 +16,9 @@ from gesscale.model.decision import FIXED_SLOTS, Analysis, Decision, MapStatus, 
 from gesscale.model.observation import WorkflowObservation
 from gesscale.plan.change_budget import REPAIRS, ChangeBudget, changing_now, defer_change, most_urgent_first
 from gesscale.plan.directives import Directive, apply_directives
-from gesscale.plan.filters import block_removal_on_stale_metrics, place_first, restore_lost
+from gesscale.plan.filters import block_removal_on_stale_metrics, place_first
 from gesscale.plan.held_changes import close_to_refused, hold_without_query, name_refusals
+from gesscale.plan.lost_replicas import restore_lost
 from gesscale.plan.node_ranking import ineligible_nodes
 from gesscale.plan.settling import settle_order
 from gesscale.ports import (
@@ -77,8 +78,8 @@ class ControlLoop:
         with self.measure_phase("analyze"):
             analyses = self.policy.analyze(observation, known)
         with self.measure_phase("plan"):
-            plans = restore_lost(self.policy.plan(analyses, state, known), analyses, state, known)
-            plans = block_removal_on_stale_metrics(plans, analyses)
+            plans = block_removal_on_stale_metrics(self.policy.plan(analyses, state, known), analyses)
+            plans = restore_lost(plans, analyses, self.directives, state, known)
             plans = place_first(plans, self.directives, state, known)
             plans = name_refusals(hold_without_query(plans, observation), observation)
             plans = apply_directives(plans, self.directives, state, known, now_s)

@@ -61,6 +61,8 @@ class ClusterState:
     unplaced: frozenset[str] = frozenset()
     #: Nodes on which the cluster is starting an ordered replica, by operator.
     starting: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    #: Ordered nodes that can no longer hold their replica, each with the cause, by operator.
+    left: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     #: Nodes that cannot take replicas of an operator because of its node pool, image or requests, by operator.
     ineligible: Mapping[str, Mapping[str, Node]] = field(default_factory=dict)
     #: How many more replicas a node can take of all operators together; a node that is absent can take one of

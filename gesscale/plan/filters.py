@@ -1,16 +1,14 @@
-"""Safeguards of the plans of every policy: limits, lost replicas, stale metrics, first placements."""
+"""Safeguards of the plans of every policy: limits, stale metrics, first placements."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from gesscale.model.decision import Analysis, Plan, Reason
 from gesscale.model.workflow import Operator
 from gesscale.plan.directives import Directive
-from gesscale.plan.node_ranking import nd_max_ms, rank_additions, resized, unchanged_plan, usable_nodes
+from gesscale.plan.node_ranking import nd_max_ms, resized, unchanged_plan, usable_nodes
 from gesscale.ports import ClusterState, Knowledge
 from latency_map import LatencyMap, NoChoiceError, min_nd_max_subset
-
-_NEWER = frozenset({Reason.OVERRIDDEN, Reason.AT_MAX_REPLICAS, Reason.AT_MIN_REPLICAS})
 
 
 def within_limits(
@@ -51,58 +49,6 @@ def _limited(plan: Plan, operator: Operator, cluster: ClusterState, knowledge: K
         mst=plan.mst if target == plan.placement else None,
         nd_max_ms=nd_max_ms(knowledge.latencies.map, target, operator.driver_node),
     )
-
-
-def restore_lost(
-    plans: Mapping[str, Plan], analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge
-) -> Mapping[str, Plan]:
-    """Restart replicas that died since they were ordered; this takes precedence over the policy's plan.
-
-    A change by hand or by a limit is newer than the lost replica, so it stays unchanged.
-    """
-    return {
-        name: _restored(plan, analyses[name], cluster.for_operator(name), knowledge) for name, plan in plans.items()
-    }
-
-
-def _restored(plan: Plan, analysis: Analysis, cluster: ClusterState, knowledge: Knowledge) -> Plan:
-    name = plan.operator
-    if cluster.problem or name not in cluster.placements or name in cluster.unplaced:
-        return plan
-    if plan.reason in _NEWER and plan.change is not None:
-        return plan
-    live = set(cluster.placements[name])
-    present = live | set(cluster.starting.get(name, ()))
-    ordered = None if name in knowledge.order_unknown else knowledge.latest(name)
-    expected: tuple[str, ...] = ()
-    if ordered is not None:
-        expected = ordered.placement
-    elif not present and analysis.reading is not None:
-        expected = analysis.reading.placement
-    if present and present.issuperset(expected):
-        return plan
-    free = usable_nodes(cluster, sorted(live)).nodes
-    restarted = [node for node in expected if node not in present and node in free]
-    detail = f"the replica on {', '.join(restarted)} was lost and is restarted"
-    if not present and not restarted:
-        restarted = _nearest(expected, free, cluster, knowledge)
-        detail = f"no replica is left, and {', '.join(expected)} cannot take one; the nearest nodes replace them"
-    if not restarted:
-        return plan
-    return Plan(
-        operator=name,
-        reason=Reason.REPLICA_LOST,
-        detail=detail,
-        before=tuple(sorted(live)),
-        placement=tuple(sorted({*live, *restarted})),
-        rejections=plan.rejections,
-    )
-
-
-def _nearest(lost: Sequence[str], free: Sequence[str], cluster: ClusterState, knowledge: Knowledge) -> list[str]:
-    """Return as many free nodes as were lost, the nearest first; any nodes if delays are unknown."""
-    nearest = rank_additions(knowledge.latencies.map, cluster, lost, lost[0]).nodes if lost else ()
-    return [*nearest, *(node for node in free if node not in nearest)][: len(lost)]
 
 
 def block_removal_on_stale_metrics(plans: Mapping[str, Plan], analyses: Mapping[str, Analysis]) -> Mapping[str, Plan]:

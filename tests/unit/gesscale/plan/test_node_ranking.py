@@ -38,7 +38,7 @@ def loop(cluster, seen, *excluded):
     return control_loop(cluster, observe(seen), excluded_nodes=frozenset(excluded))
 
 
-def test_replicas_on_an_excluded_node_stay_but_are_not_restarted():
+def test_replicas_on_an_excluded_node_stay_but_are_restarted_elsewhere():
     cluster = FakeCluster({"op": ("hub",)})
     running = loop(cluster, OVERLOADED)
     running.step(1000.0)
@@ -49,8 +49,8 @@ def test_replicas_on_an_excluded_node_stay_but_are_not_restarted():
     assert staying.plan.change is None
     cluster.placements["op"] = ("hub",)
     (gone,) = excluding.step(1020.0)
-    assert gone.plan.reason is not Reason.REPLICA_LOST
-    assert cluster.placements["op"] == ("hub",)
+    assert gone.plan.reason is Reason.REPLICA_LOST
+    assert cluster.placements["op"] == ("hub", "mid")
 
 
 def test_ineligible_nodes_beyond_ten_per_reason_are_counted():

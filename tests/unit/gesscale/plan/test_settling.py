@@ -1,15 +1,12 @@
-"""Settling of orders, and restarting of lost replicas."""
+"""Settling of orders."""
 
 from dataclasses import replace
 
 import pytest
-from edge import batches, known, reading
+from edge import batches, reading
 
-from gesscale.model.decision import Analysis, Plan, Reason, Verdict
 from gesscale.model.order import Order
-from gesscale.plan.filters import restore_lost
 from gesscale.plan.settling import longest_stop_s, settle_order
-from gesscale.ports import ClusterState, Node
 
 CHANGE = Order(at_s=900.0, placement=("hub", "near"))
 
@@ -97,40 +94,3 @@ def test_an_order_is_not_given_up_before_a_batch_on_its_nodes_can_have_ended():
     # Three cycles of 300 s.
     assert settle_order(CHANGE.model_copy(update={"at_s": 101.0}), long, 300.0) is None
     assert settle_order(CHANGE.model_copy(update={"at_s": 100.0}), long, 300.0) is not None
-
-
-STAYS = Plan(operator="op", reason=Reason.WITHIN_TARGET, before=(), placement=())
-NODES = {name: Node(name=name) for name in ("hub", "near", "mid", "far", "edge")}
-DOWN = {"near": Node(name="near", problem="down"), "mid": Node(name="mid", problem="down")}
-
-
-def restored(live, *, order=None, seen=None, nodes=NODES, plan=STAYS, **more):
-    """Return the plan for an operator whose replicas were seen on some nodes, and are on others now."""
-    told = None if seen is None else reading(seen)
-    analysis = Analysis(operator="op", verdict=Verdict.SAME, reason=Reason.WITHIN_TARGET, reading=told)
-    state = ClusterState(nodes=nodes, placements={"op": live}, **more.pop("state", {}))
-    orders = {} if order is None else {"op": (Order(at_s=900.0, placement=order, downtime_s=1.0),)}
-    return restore_lost({"op": plan}, {"op": analysis}, state, known(orders=orders, **more))["op"]
-
-
-def test_if_all_replicas_are_lost_the_nearest_nodes_replace_them():
-    # Of near and mid, both down, hub is 50 ms at most, far 190 ms, edge 290 ms.
-    plan = restored((), order=("mid", "near"), nodes={**NODES, **DOWN})
-    assert (plan.reason, plan.placement) == (Reason.REPLICA_LOST, ("far", "hub"))
-    assert "mid, near cannot take one" in plan.detail
-
-
-def test_lost_replicas_wait_for_their_nodes_while_one_is_left():
-    assert restored(("hub",), order=("hub", "near"), nodes={**NODES, **DOWN}) is STAYS
-    assert restored((), order=("near",), nodes={**NODES, **DOWN}, state={"starting": {"op": ("near",)}}) is STAYS
-    assert restored(("hub",), seen=("hub", "near")) is STAYS  # nobody ordered the other one
-
-
-def test_an_override_newer_than_the_order_restarts_nothing():
-    by_hand = replace(STAYS, reason=Reason.OVERRIDDEN, placement=("far",))
-    assert restored((), order=("hub", "near"), plan=by_hand) is by_hand
-    assert restored(("hub",), order=("hub", "near"), plan=replace(by_hand, before=("hub",))).placement == ("far",)
-    # One that changes nothing names nothing: what was ordered before is still in force.
-    assert restored((), order=("hub",), plan=replace(by_hand, placement=())).reason is Reason.REPLICA_LOST
-    concluded = replace(by_hand, reason=Reason.OVERLOADED)
-    assert restored((), order=("hub", "near"), plan=concluded).placement == ("hub", "near")

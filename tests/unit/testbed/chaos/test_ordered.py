@@ -5,7 +5,7 @@ from dataclasses import replace
 from gesscale.model.decision import MapStatus, Reason
 from gesscale.model.observation import MissingReading, OperatorReading, WorkflowObservation
 from gesscale.model.order import Order
-from gesscale.plan.filters import restore_lost
+from gesscale.plan.lost_replicas import restore_lost
 from gesscale.ports import ClusterState, Knowledge, Latencies, Node
 from testbed.chaos.controller import OrderedPlacement
 
@@ -41,7 +41,7 @@ def test_without_replicas_it_needs_no_metrics() -> None:
     nobody = ClusterState(placements={"op": ()}, nodes={name: Node(name=name) for name in "abc"})
     policy = OrderedPlacement(lambda: {"op": ("b",)}, "a")
     analyses = policy.analyze(UNREAD, known)
-    plans = restore_lost(policy.plan(analyses, nobody, known), analyses, nobody, known)
+    plans = restore_lost(policy.plan(analyses, nobody, known), analyses, {}, nobody, known)
     assert plans["op"].placement == ("b",)  # and not a and c, which were ordered before
     state = replace(nobody, starting={"op": ("c",)})
     assert planned(UNREAD, state, known, "b").change is None
