@@ -21,6 +21,7 @@ from gesscale.plan.held_changes import close_to_refused, hold_without_query, nam
 from gesscale.plan.lost_replicas import restore_lost
 from gesscale.plan.node_ranking import ineligible_nodes
 from gesscale.plan.settling import settle_order
+from gesscale.plan.silent_nodes import follow_batches
 from gesscale.ports import (
     Clock,
     Cluster,
@@ -71,7 +72,7 @@ class ControlLoop:
             latencies = self.latencies.current(now_s)
             state = self._cluster_state()
             observation = replace(self.metrics.observe(now_s), node_weights=state.weights)
-            state = close_to_refused(state, observation)
+            state = close_to_refused(follow_batches(state, observation), observation)
             self.on_inputs(state, latencies)
         with self.measure_phase("knowledge"):
             known = replace(self._settle(observation, now_s), latencies=latencies)

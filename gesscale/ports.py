@@ -55,7 +55,7 @@ class ClusterState:
     """The nodes, and the live replicas of each operator."""
 
     nodes: Mapping[str, Node] = field(default_factory=dict)
-    #: Nodes of the live replicas by operator; operators that do not run are absent.
+    #: Nodes of the running replicas by operator; operators that do not run are absent.
     placements: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     #: Operators that wait for their first replicas to be placed.
     unplaced: frozenset[str] = frozenset()
@@ -63,6 +63,8 @@ class ClusterState:
     starting: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     #: Ordered nodes that can no longer hold their replica, each with the cause, by operator.
     left: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    #: Nodes that do not report to the cluster, and since when (`gesscale.plan.silent_nodes`), seconds since the epoch.
+    silent: Mapping[str, float] = field(default_factory=dict)
     #: Nodes that cannot take replicas of an operator because of its node pool, image or requests, by operator.
     ineligible: Mapping[str, Mapping[str, Node]] = field(default_factory=dict)
     #: How many more replicas a node can take of all operators together; a node that is absent can take one of

@@ -31,6 +31,8 @@ class Batch(BatchFigures):
 
     #: The nodes that held a replica when the batch ended.
     nodes: tuple[str, ...]
+    #: The nodes whose replica ran a task in it; None if unknown.
+    workers: tuple[str, ...] | None = None
 
     @property
     def began_s(self) -> float:

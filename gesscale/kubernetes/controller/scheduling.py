@@ -20,15 +20,19 @@ from gesscale.kubernetes.controller.workflow_controller import ControllerContext
 from gesscale.kubernetes.order_store import Documents
 from gesscale.kubernetes.placement.applications import find_application
 from gesscale.kubernetes.placement.nodes import ONE_POD
+from gesscale.kubernetes.placement.replicas import changed_nodes
+from gesscale.kubernetes.placement.watches import ClusterView
 from gesscale.kubernetes.resource.autoscaler import StreamAutoscaler
 from gesscale.kubernetes.resource.translate import Key, ManagedWorkflow
 from gesscale.loop import next_step_in_s
 from gesscale.service.metrics import ScalerMetrics
-from gesscale.wire import group_of
+from gesscale.wire import entries_of, group_of
 
 _LOG = logging.getLogger(__name__)
 #: A driver that waits for its first placement does not wait for a full period.
 _EARLY_STEP_S = 3.0
+#: Changes of one cause, such as two nodes of one switch, arrive within this time and are answered by one step.
+_GATHER_S = 1.0
 #: With a thousand operators, a check in each round took a fifth of the interpreter's time.
 _EARLY_CHECK_EVERY_S = 1.0
 #: Limit for one namespace. Each waiting operator holds three threads, together about 10 MB.
@@ -46,6 +50,8 @@ class _ScheduledWorkflow:
     since_s: float
     due_s: float
     begun_s: float = float("-inf")
+    #: When it must step because one of its replicas may be lost.
+    urgent_s: float = float("inf")
     #: When its driver may be checked again for an early step.
     next_check_s: float = float("-inf")
     #: Whether each of its operators has an order, so that no early step is needed.
@@ -80,6 +86,7 @@ class WorkflowScheduler:
         self._warnings = CountedWarnings(_LOG)
         self._workflows: dict[Key, _ScheduledWorkflow] = {}
         self._draining: list[tuple[Key, _ScheduledWorkflow]] = []
+        self._view: ClusterView | None = None
 
     def statuses(self) -> tuple[StepStatus, ...]:
         """Return when each workflow was stepped last; callable from any thread."""
@@ -108,6 +115,8 @@ class WorkflowScheduler:
         still_running = {key for key, _ in self._draining}
         for key in workflows.keys() - still_running - self._workflows.keys():
             self._workflows[key] = _ScheduledWorkflow(workflows[key], term, since_s=now_s, due_s=now_s)
+        if any(scheduled.last_s is not None for scheduled in self._workflows.values()):
+            self._hurry_after_loss(now_s)
         self._start_due({key: workflows[key] for key in workflows.keys() - still_running}, now_s)
 
     def drop_all(self) -> None:
@@ -120,6 +129,18 @@ class WorkflowScheduler:
         """Wait for the running steps after `drop_all`, with a timeout."""
         wait([scheduled.running for _, scheduled in self._draining if scheduled.running is not None], timeout=timeout_s)
         self._close_idle()
+
+    def _hurry_after_loss(self, now_s: float) -> None:
+        """Hasten the step of each workflow that has an order on a node which changed or lost an executor."""
+        before, view = self._view, self._context.snapshot()
+        self._view = view
+        if before is None or (before.nodes.objects is view.nodes.objects and before.pods.objects is view.pods.objects):
+            return
+        changed = changed_nodes(before.index, view.index)
+        for scheduled in self._workflows.values() if changed else ():
+            if not changed.isdisjoint(_ordered_nodes(scheduled.workflow, self._documents)):
+                early_s = max(now_s + _GATHER_S, scheduled.begun_s + _EARLY_STEP_S)
+                scheduled.urgent_s = min(scheduled.urgent_s, early_s)
 
     def _start_due(self, workflows: Mapping[Key, ManagedWorkflow], now_s: float) -> None:
         """Start the due steps, the quickest first, within the threads of each namespace."""
@@ -140,7 +161,7 @@ class WorkflowScheduler:
                 self._close(scheduled)
             scheduled.due_s, scheduled.placed = now_s, False
         scheduled.workflow = workflow  # the same object compares fast in the next round
-        if now_s >= scheduled.due_s:
+        if now_s >= min(scheduled.due_s, scheduled.urgent_s):
             return True
         if scheduled.placed or now_s < max(scheduled.begun_s + _EARLY_STEP_S, scheduled.next_check_s):
             return False
@@ -153,6 +174,7 @@ class WorkflowScheduler:
 
     def _start(self, key: Key, scheduled: _ScheduledWorkflow, now_s: float) -> None:
         scheduled.begun_s, scheduled.due_s = now_s, now_s + scheduled.workflow.monitor.period_s
+        scheduled.urgent_s = float("inf")
         scheduled.running = self._begin(partial(self._step, key, scheduled))
 
     def _close_idle(self) -> None:
@@ -209,6 +231,13 @@ def _is_recreated(old: ManagedWorkflow, new: ManagedWorkflow) -> bool:
         name not in new.resources or new.resources[name].metadata.uid != resource.metadata.uid
         for name, resource in old.resources.items()
     )
+
+
+def _ordered_nodes(workflow: ManagedWorkflow, documents: Documents) -> set[str]:
+    documents_of = (documents.newest((workflow.namespace, name)) or {} for name in workflow.resources)
+    return {
+        node for each in documents_of for node in entries_of(group_of(group_of(each, "status"), "order"), "placement")
+    }
 
 
 def _unplaced(workflow: ManagedWorkflow, documents: Documents) -> list[StreamAutoscaler]:

@@ -138,6 +138,11 @@ class WorkflowController:
         endpoints = {name: found.endpoint for name, found in cluster.applications.items() if found.endpoint is not None}
         built = workflow.build(endpoints)
         inputs: list[tuple[ClusterState, Latencies]] = []
+
+        def note_inputs(state: ClusterState, latencies: Latencies) -> None:
+            cluster.last_state = state
+            inputs.append((state, latencies))
+
         loop = ControlLoop(
             metrics=self._open_metrics(workflow),
             latencies=self._open_latencies(workflow),
@@ -150,7 +155,7 @@ class WorkflowController:
             budget=self._context.budget,
             budget_key=f"{workflow.namespace}/{workflow.name}",
             measure_phase=self._context.measure_phase,
-            on_inputs=lambda cluster, latencies: inputs.append((cluster, latencies)),
+            on_inputs=note_inputs,
         )
         decisions = loop.step(now_s)
         readings = {each.operator: each.analysis.reading for each in decisions}

@@ -106,11 +106,6 @@ class Application:
     #: Reason why there is no endpoint; None if there is one.
     problem: Problem | None = None
 
-    @property
-    def placement(self) -> tuple[str, ...]:
-        """The nodes that hold an executor, sorted; one that is terminating does not count."""
-        return tuple(sorted({pod.node for pod in self.executors if pod.node and not pod.terminating}))
-
 
 def find_application(resource: StreamAutoscaler, index: ClusterIndex) -> Application:
     """Find an operator's application among the pods."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.order_store import OrderWriter
 from gesscale.kubernetes.placement.applications import Application, find_application, needs_of
+from gesscale.kubernetes.placement.replicas import ExecutorAddresses, Replicas, replicas_of
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.placement.room import NodeBackoff, shared_room
 from gesscale.kubernetes.placement.watches import ClusterView
@@ -38,6 +39,8 @@ class KubernetesCluster:
     refused: frozenset[str] = frozenset()
     #: Nodes on which executors failed to start, by operator.
     node_backoff: dict[str, NodeBackoff] = field(default_factory=dict)
+    #: Addresses of their nodes when executors were first seen, by operator.
+    addresses: dict[str, ExecutorAddresses] = field(default_factory=dict)
     #: By operator, its application and its order in force at the last refresh (applications, current_orders).
     applications: Mapping[str, Application] = field(default_factory=dict)
     current_orders: Mapping[str, OrderStatus | None] = field(default_factory=dict)
@@ -54,6 +57,7 @@ class KubernetesCluster:
         view = self.snapshot()
         resources = self.workflow.resources
         self.node_backoff = {name: self.node_backoff.get(name) or NodeBackoff() for name in resources}
+        self.addresses = {name: self.addresses.get(name) or ExecutorAddresses() for name in resources}
         self.applications = {name: find_application(resource, view.index) for name, resource in resources.items()}
         self.current_orders = {
             name: self.order_writer.current_order(_key(resource)) for name, resource in resources.items()
@@ -101,7 +105,8 @@ class KubernetesCluster:
         began_s = time.monotonic()
         rehearse, current = resource.spec.mode == "DryRun", self.current_orders[operator]
         if not rehearse:
-            self._claim(resource, application, placement, added)
+            new = tuple(node for node in added if node not in self._ordered(operator))
+            self._claim(resource, application, placement, new)
         order = self.order_writer.write(
             resource, placement, at_s=self.at_s, term=self.term, replaces=current, rehearse=rehearse
         )
@@ -132,23 +137,33 @@ class KubernetesCluster:
                     raise ClusterError("node-not-eligible", operator=resource.name, node=name, cause=cause)
 
     def _state(self, view: ClusterView) -> ClusterState:
-        backed_off = {name: self._backed_off_nodes(name, view.at_s) for name in self.workflow.resources}
-        placements = {
-            name: tuple(node for node in application.placement if node not in backed_off[name])
+        nodes, names = view.nodes.objects, self.workflow.resources
+        ineligible = {name: self._ineligible(name, view) for name in names}
+        replicas = {
+            name: replicas_of(
+                application.executors,
+                self._ordered(name),
+                nodes,
+                ineligible[name],
+                self.addresses[name].moved(application.executors, nodes),
+            )
             for name, application in self.applications.items()
-            if application.endpoint is not None
         }
+        backed_off = {name: self._backed_off_nodes(name, replicas[name], view.at_s) for name in names}
+        running = {name: each for name, each in replicas.items() if self.applications[name].endpoint is not None}
         return ClusterState(
             nodes=view.index.all_nodes,
-            placements=placements,
+            placements={name: each.running for name, each in running.items()},
             unplaced=frozenset(
-                name for name in placements if self.current_orders[name] is None and not _bound(self.applications[name])
+                name for name in running if self.current_orders[name] is None and not _bound(self.applications[name])
             ),
             starting={
-                name: tuple(node for node in self._ordered(name) if node not in {*placement, *backed_off[name]})
-                for name, placement in placements.items()
+                name: tuple(node for node in each.starting if node not in backed_off[name])
+                for name, each in running.items()
             },
-            ineligible={name: self._ineligible(name, view) | backed_off[name] for name in self.workflow.resources},
+            left={name: each.left for name, each in running.items()},
+            silent={node.name: node.unready_since_s for node in nodes.values() if node.unready_since_s is not None},
+            ineligible={name: ineligible[name] | backed_off[name] for name in names},
             room=self._room(view),
         )
 
@@ -179,12 +194,12 @@ class KubernetesCluster:
         }
         return ineligible | excluded
 
-    def _backed_off_nodes(self, operator: str, now_s: float) -> dict[str, Node]:
-        """Return the nodes in backoff after an executor failed to start."""
-        executors = self.applications[operator].executors
+    def _backed_off_nodes(self, operator: str, replicas: Replicas, now_s: float) -> dict[str, Node]:
+        """Return the nodes in backoff after an executor failed to start; the fault of one that has left is known."""
+        executors = [pod for pod in self.applications[operator].executors if pod.node not in replicas.left]
         backoff = self.node_backoff[operator]
         backoff.wait_s = self.workflow.rescale_timeout_s
-        expected = () if operator in self.refused else self._ordered(operator)
+        expected = () if operator in self.refused else (*replicas.running, *replicas.starting)
         problems = backoff.update(executors, expected, now_s)
         return {name: Node(name=name, problem=problem, reason=Reason.NOT_READY) for name, problem in problems.items()}
 

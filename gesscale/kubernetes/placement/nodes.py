@@ -1,7 +1,8 @@
 """Node objects of the API as records with their room; the only reader of Node objects."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Decimal
 from functools import lru_cache
@@ -11,6 +12,7 @@ from typing import Any
 from gesscale.common.errors import InvalidValueError
 from gesscale.common.text import truncated_repr
 from gesscale.errors import InputError
+from gesscale.kubernetes.resource.parts import parse_instant_s
 from gesscale.wire import entries_of, group_of, text_of
 
 _QUANTITY = re.compile(r"(\d+\.?\d*|\.\d+)(?:([eE][+-]?\d{1,2})|([KMGTPE]i)|([numkMGTPE]))?", re.ASCII)
@@ -157,6 +159,8 @@ class NodeRecord:
     room: Room | None = None
     #: Reason why it is not ready; empty if it is.
     unready: str = ""
+    #: Since when it is not ready, seconds since the epoch; None if unknown.
+    unready_since_s: float | None = None
     #: Whether it is cordoned.
     cordoned: bool = False
     #: Taints with effect NoSchedule or NoExecute.
@@ -192,6 +196,7 @@ def read_node(item: Mapping[str, Any]) -> NodeRecord:
         Taint(key=text_of(each, "key"), value=text_of(each, "value"), effect=text_of(each, "effect"))
         for each in members_of(spec, "taints")
     )
+    ready = next((each for each in members_of(status, "conditions") if each.get("type") == "Ready"), None)
     return NodeRecord(
         name=name_of(item, "Node"),
         addresses=tuple(text_of(each, "address") for each in addresses if each.get("type") == "InternalIP"),
@@ -201,7 +206,8 @@ def read_node(item: Mapping[str, Any]) -> NodeRecord:
         labels=labels,
         architecture=text_of(group_of(status, "nodeInfo"), "architecture", labels.get(ARCHITECTURE, "")),
         room=room_of(amounts_of(status, "allocatable", "Node")) if status.get("allocatable") else None,
-        unready=_unready(members_of(status, "conditions")),
+        unready=_unready(ready),
+        unready_since_s=_since_s(ready),
         cordoned=spec.get("unschedulable") is True,
         taints=tuple(each for each in taints if each.effect in CLOSING_EFFECTS and each.key != _UNSCHEDULABLE),
         weight=_weight({**labels, **texts_of(metadata, "annotations")}.get(WEIGHT, "1")),
@@ -247,14 +253,20 @@ def amounts_of(group: Mapping[str, Any], name: str, kind: str) -> Quantities:
         raise InputError(error.code, place=f"{kind}.{name}", **error.fields) from None
 
 
-def _unready(conditions: Iterable[Mapping[str, Any]]) -> str:
+def _unready(ready: Mapping[str, Any] | None) -> str:
     """Return why the node is not ready; empty if it is."""
-    for condition in conditions:
-        if condition.get("type") == "Ready":
-            status = text_of(condition, "status")
-            cause = f"{text_of(condition, 'reason')} {text_of(condition, 'message')}".strip()
-            return "" if status == "True" else f"Ready is {status}: {cause or 'no reason'}"
-    return "no Ready condition"
+    if ready is None:
+        return "no Ready condition"
+    status = text_of(ready, "status")
+    cause = f"{text_of(ready, 'reason')} {text_of(ready, 'message')}".strip()
+    return "" if status == "True" else f"Ready is {status}: {cause or 'no reason'}"
+
+
+def _since_s(ready: Mapping[str, Any] | None) -> float | None:
+    with suppress(InvalidValueError):
+        if ready is not None and ready.get("status") != "True":
+            return parse_instant_s(ready.get("lastTransitionTime"))
+    return None
 
 
 def _weight(text: str) -> float:

@@ -86,7 +86,7 @@ class Watches:
         self._resources = Cache(
             connection, STREAM_AUTOSCALERS, dict, namespace=namespace, on_change=on_change, timing=timing
         )
-        self._nodes = Cache(connection, NODES, read_node, timing=timing)
+        self._nodes = Cache(connection, NODES, read_node, on_change=on_change, timing=timing)
         self._pods = Cache(connection, PODS, read_pod, timing=timing)
         self._index = ClusterIndex({}, {})
         self._all: tuple[Cache[Any], ...] = (self._resources, self._nodes, self._pods)

@@ -2,9 +2,10 @@
 
 import threading
 from concurrent.futures import Future
+from itertools import pairwise
 
 import pytest
-from kube import EPOCH_S, FakeApi, FakeCluster, Silent, by_hand, context_of, pod, refused
+from kube import EPOCH_S, FakeApi, FakeCluster, Silent, by_hand, context_of, node, pod, refused
 from refusals import logged_codes
 
 from gesscale.common.threads import in_thread
@@ -114,6 +115,38 @@ def test_a_driver_without_executors_is_stepped_early(scene):
     for after_s, last_s in ((0.0, 0.0), (1.0, 0.0), (2.0, 3.0), (2.0, 3.0), (1.0, 6.0)):
         scene.advance(after_s)
         assert scene.scheduler.statuses()[0].last_s == last_s
+
+
+def test_a_lost_replica_is_answered_at_once(scene):
+    scene.advance()
+    scene.world.pods = [pod("e1", "a"), pod("e2", "b")]
+    scene.advance(10.0)
+    # The pod of b vanishes: changes of one cause are gathered for 1 s.
+    scene.world.pods = [pod("e1", "a")]
+    for after_s, last_s in ((1.0, 0.0), (1.0, 12.0), (30.0, 12.0)):
+        scene.advance(after_s)
+        assert scene.scheduler.statuses()[0].last_s == last_s
+
+
+def test_a_node_without_an_ordered_replica_hastens_no_step(scene):
+    scene.advance()
+    scene.advance(10.0)
+    scene.world.nodes = [each for each in scene.world.nodes if each.name != "d"]
+    for _ in range(4):
+        scene.advance(5.0)
+    assert scene.scheduler.statuses()[0].last_s == 0.0
+
+
+def test_a_flapping_node_causes_a_step_every_three_seconds_at_most(scene):
+    scene.advance()
+    steps = set()
+    for second in range(50):
+        scene.world.nodes = [node("a"), node("b", cordoned=bool(second % 2)), node("c")]
+        scene.advance(1.0)
+        steps.add(scene.scheduler.statuses()[0].last_s)
+    ordered = sorted(steps)
+    assert len(ordered) > 10
+    assert all(later - earlier >= 3.0 for earlier, later in pairwise(ordered))
 
 
 def test_a_failed_step_is_counted_and_retried(scene, caplog):

@@ -52,7 +52,6 @@ def test_a_step_orders_remembers_and_reports(scene):
     assert (decision.outcome.status, decision.plan.placement) == (OutcomeStatus.ORDERED, ("a", "b"))
     assert step.known.pending("op").placement == ("a", "b")
     assert step.cluster.placements == {"op": ("a",)}
-    assert step.applications["op"].placement == ("a",)
 
 
 def test_its_change_counts_in_the_budget_of_all_workflows(scene):

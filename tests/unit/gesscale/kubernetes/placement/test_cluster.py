@@ -188,3 +188,23 @@ def test_no_node_is_in_backoff_for_an_executor_that_the_api_server_refused():
     scene.cluster.refused = frozenset()  # the quota was raised: the time to start begins now
     assert scene.state_after(119.0).ineligible == {"op": {}}
     assert scene.state_after(180.0).ineligible["op"]["c"].reason is Reason.NOT_READY
+
+
+UNREADY = {"unready": "Ready is Unknown: NodeStatusUnknown", "unready_since_s": 100.0}
+
+
+def test_the_state_has_what_was_lost_and_since_when_nodes_are_silent():
+    scene = Scene(pod("e1", "b"), pod("e2", "c"), pod("e3", "d"), current=("b", "c", "d"))
+    scene.world.nodes = [node("a"), node("b"), node("d", **UNREADY)]
+    state = scene.cluster.state()
+    assert (state.placements, state.starting, set(state.left["op"])) == ({"op": ("b",)}, {"op": ()}, {"c", "d"})
+    assert state.silent == {"d": 100.0}
+
+
+def test_a_node_that_returns_after_hours_is_not_in_backoff():
+    scene = Scene(pod("e1", "b"), pod("e2", "c"), current=("b", "c"))
+    scene.world.nodes = [node("a"), node("b"), node("c", **UNREADY)]
+    assert scene.state_after(7200.0).left["op"].keys() == {"c"}
+    scene.world.nodes, scene.world.pods = FakeCluster().nodes, [each for each in scene.world.pods if each.node != "c"]
+    state = scene.state_after(7201.0)
+    assert (state.starting["op"], state.ineligible["op"]) == (("c",), {})

@@ -67,6 +67,15 @@ def test_a_node_that_is_not_ready_has_the_cause(conditions, problem):
     assert read_node(node(status={"conditions": conditions})).unready == problem
 
 
+@pytest.mark.parametrize(
+    ("since", "since_s"), [("1970-01-01T01:00:00Z", 3600.0), ("yesterday", None), (None, None), (7, None)]
+)
+def test_a_node_that_is_not_ready_has_since_when(since, since_s):
+    condition = {"type": "Ready", "status": "Unknown", "lastTransitionTime": since}
+    assert read_node(node(status={"conditions": [condition]})).unready_since_s == since_s
+    assert read_node(node(status={"conditions": [{**condition, "status": "True"}]})).unready_since_s is None
+
+
 def test_soft_taints_and_the_cordon_taint_are_ignored():
     spec = {
         "unschedulable": True,

@@ -1,0 +1,126 @@
+"""The state of ordered replicas, from nodes and pods: running, starting, or on a node that has left. Pure."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from gesscale.kubernetes.placement.applications import ClusterIndex
+from gesscale.kubernetes.placement.nodes import NodeRecord
+from gesscale.kubernetes.placement.pods import PodRecord
+from gesscale.model.decision import Reason
+from gesscale.ports import Node
+
+#: Reasons of nodes that start no executor; one that runs there stays.
+_CLOSED = frozenset({Reason.CORDONED, Reason.NOT_IN_POOL, Reason.EXCLUDED})
+#: With this share of unready nodes, and more than two of them, kube-controller-manager stops evictions: it takes its
+#: own view of the nodes as broken (--unhealthy-zone-threshold).
+_BROKEN_SHARE, _BROKEN_NODES = 0.55, 2
+
+
+class Replicas(NamedTuple):
+    """Nodes of the replicas of one operator, sorted; ``left`` has the cause by node."""
+
+    running: tuple[str, ...]
+    starting: tuple[str, ...]
+    left: Mapping[str, str]
+
+
+def is_view_broken(nodes: Mapping[str, NodeRecord]) -> bool:
+    """Return whether so many nodes are NotReady at the same time that the control plane is at fault, not the nodes."""
+    unready = sum(bool(node.unready) for node in nodes.values())
+    return 0 < unready == len(nodes) or (unready > _BROKEN_NODES and unready >= _BROKEN_SHARE * len(nodes))
+
+
+def replicas_of(
+    executors: Iterable[PodRecord],
+    ordered: Collection[str],
+    nodes: Mapping[str, NodeRecord],
+    ineligible: Mapping[str, Node],
+    moved: Mapping[str, str],
+) -> Replicas:
+    """Return where the replicas of an operator are.
+
+    Parameters
+    ----------
+    ineligible
+        Nodes that can take no further executor of the operator.
+    moved
+        Nodes whose address has changed under a running executor, with the cause.
+    """
+    is_broken = is_view_broken(nodes)
+    bound = [pod for pod in executors if pod.node and not pod.terminating]
+    left = {name: cause for name in ordered if (cause := moved.get(name) or _gone(nodes.get(name), is_broken))}
+    running = {pod.node for pod in bound if _runs(pod, nodes.get(pod.node), is_broken)} - left.keys()
+    held = running | {pod.node for pod in bound}
+    left |= {
+        name: closed.problem
+        for name in ordered
+        if name not in held and (closed := ineligible.get(name)) is not None and closed.reason in _CLOSED
+    }
+    return Replicas(
+        running=tuple(sorted(running)),
+        starting=tuple(sorted({*ordered} - running - left.keys())),
+        left=dict(sorted(left.items())),
+    )
+
+
+def _gone(node: NodeRecord | None, is_broken: bool) -> str:
+    """Return why a node can hold no executor, not even one that runs; empty if it can."""
+    if node is None:
+        return "the node was deleted"
+    return "" if is_broken else node.unready
+
+
+def _runs(pod: PodRecord, node: NodeRecord | None, is_broken: bool) -> bool:
+    if node is None:
+        return False
+    if node.unready:  # then the API server has its pods as not ready too
+        return is_broken and pod.phase == "Running"
+    return pod.ready
+
+
+@dataclass(slots=True)
+class ExecutorAddresses:
+    """Addresses that nodes had when their executors of one operator were first seen."""
+
+    _seen: dict[str, tuple[str, str]] = field(default_factory=dict, init=False)
+
+    def moved(self, executors: Iterable[PodRecord], nodes: Mapping[str, NodeRecord]) -> dict[str, str]:
+        """Return the nodes whose address has changed under an executor, with the cause."""
+        now = {
+            pod.node: (pod.name, node.address)
+            for pod in executors
+            if not pod.terminating and (node := nodes.get(pod.node)) is not None and node.address
+        }
+        seen = self._seen
+        self._seen = {
+            name: seen[name] if name in seen and seen[name][0] == entry[0] else entry for name, entry in now.items()
+        }
+        return {
+            name: f"its address changed from {before} to {now[name][1]}"
+            for name, (_, before) in self._seen.items()
+            if before != now[name][1]
+        }
+
+
+def changed_nodes(before: ClusterIndex, after: ClusterIndex) -> frozenset[str]:
+    """Return the nodes that may have lost an executor between two instants."""
+    changed = {
+        name
+        for name, node in before.nodes.items()
+        if (new := after.nodes.get(name)) is not node and (new is None or _state(node) != _state(new))
+    }
+    stopped = {
+        pod.node
+        for key, pod in before.pods.items()
+        if (new_pod := after.pods.get(key)) is not pod and _stays(pod) and not _stays(new_pod)
+    }
+    return frozenset(changed | stopped)
+
+
+def _stays(pod: PodRecord | None) -> bool:
+    return pod is not None and pod.ready and not pod.terminating and not pod.ended
+
+
+def _state(node: NodeRecord) -> tuple[object, ...]:
+    return not node.unready, node.cordoned, node.taints, node.labels, node.addresses

@@ -1,0 +1,46 @@
+"""Nodes that do not report to the cluster: the driver's batches show whether their replicas still work."""
+
+from dataclasses import replace
+
+from gesscale.model.cycles import PATIENT_CYCLES, cycle_s
+from gesscale.model.observation import OperatorReading, WorkflowObservation
+from gesscale.ports import ClusterState
+
+#: A node is called NotReady at the earliest this long after its last sign of life: 40 s by default, less for clocks.
+SILENT_BEFORE_S = 30.0
+#: Work that ended longer ago than this, or than three cycles, shows nothing.
+_FRESH_S = 15.0
+
+
+def follow_batches(cluster: ClusterState, observation: WorkflowObservation) -> ClusterState:
+    """Keep a replica on a silent node while it works, and drop one whose executor the driver has lost.
+
+    A k3s agent that cannot reach the server may go on with its stream for days; when the server itself is away, all
+    nodes are silent and none has failed.
+    """
+    placements, left = dict(cluster.placements), {name: dict(nodes) for name, nodes in cluster.left.items()}
+    for name, reading in observation.readings.items():
+        if name not in placements or not reading.batches:
+            continue
+        running, gone = set(placements[name]), left.setdefault(name, {})
+        for node, since_s in cluster.silent.items():
+            if node in gone and node in cluster.nodes and _works(reading, node, since_s):
+                del gone[node]
+                running.add(node)
+            elif node in running and _is_absent(reading, node, since_s):
+                gone[node] = "NotReady, and the driver has lost its executor"
+                running.discard(node)
+        placements[name] = tuple(sorted(running))
+    return replace(cluster, placements=placements, left=left) if cluster.silent else cluster
+
+
+def _works(reading: OperatorReading, node: str, since_s: float) -> bool:
+    newest = reading.batches[-1]
+    fresh_s = max(_FRESH_S, PATIENT_CYCLES * cycle_s(reading.batches))
+    is_fresh = reading.at_s - newest.ended_at_s <= fresh_s and newest.began_s > since_s - SILENT_BEFORE_S
+    return is_fresh and node in (newest.workers or ())
+
+
+def _is_absent(reading: OperatorReading, node: str, since_s: float) -> bool:
+    newest = reading.batches[-1]
+    return newest.began_s > since_s and node not in newest.nodes
