@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from gesscale.knowledge.memory import MemoryKnowledge
+from gesscale.knowledge.memory import MemoryKnowledge, order_of
 from gesscale.loop import ControlLoop
 from gesscale.model.decision import Decision
-from gesscale.model.order import Order
+from gesscale.model.workflow import Workflow
 from gesscale.monitor.replay import RecordedWorld
+from gesscale.plan.directives import Directive
 from gesscale.ports import Policy
 
 
@@ -63,6 +64,7 @@ def replay_policy(
     policy: Policy,
     world: RecordedWorld,
     knowledge: MemoryKnowledge,
+    workflow: Workflow,
     *,
     instants_s: Sequence[float],
     rescale_timeout_s: float,
@@ -84,6 +86,7 @@ def replay_policy(
         acts=False,
         rescale_timeout_s=rescale_timeout_s,
         excluded_nodes=excluded_nodes,
+        directives={name: Directive(operator=each, acts=False) for name, each in workflow.operators.items()},
     )
     replayed = []
     for at_s in instants_s:
@@ -99,8 +102,8 @@ def replay_policy(
                     live_document=None if recorded is None else recorded.document,
                 )
             )
-            if live is not None and live.acted:
-                knowledge.remember_order(live.operator, Order(at_s=at_s, placement=live.plan.placement))
+            if live is not None and (order := order_of(live)) is not None:
+                knowledge.remember_order(live.operator, order)
     return tuple(replayed)
 
 

@@ -112,6 +112,10 @@ def json_page() -> str:
         "\n## `/api/decision?workflow=W&operator=O&at_s=T`\n\nOne decision, as `gesscale explain --output json` writes "
         f"it; null if it is not kept.\n\n{_sample(answers['decision'], 'decision')}"
     )
+    parts.append(
+        "\n## `/api/record?workflow=W`\n\nWhat [a record](../howto/replay.md#the-record) has of a workflow besides its "
+        "batches; null before its drivers were found.\n\n" + _table(documents.RecordDocument)
+    )
     return "\n".join(parts)
 
 
@@ -148,7 +152,7 @@ def _kind(hint: Any) -> str:
     words = {str: "text", float: "number", int: "whole number", bool: "true or false", type(None): "null"}
     if hint in words:
         return words[hint]
-    if is_typeddict(hint):
+    if is_typeddict(hint) or hint is Any or getattr(hint, "__args__", ())[1:] == (Any,):
         return "object"
     parts = [_kind(each) for each in hint.__args__]
     name = getattr(hint, "__origin__", None)

@@ -1,7 +1,7 @@
 """A page that is served from a journal that the test writes, step by step."""
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from edge import NODES, known, latencies, operator, workflow
@@ -18,6 +18,7 @@ from gesscale.service.access import HEADERS, Access
 from gesscale.service.api import pages_of, streams_of
 from gesscale.service.assets import page_html
 from gesscale.service.journal import Journal, JournalStep
+from gesscale.settings import Settings
 from perfmodel import Estimate
 
 EVIL = "<img src=x onerror=alert(1)>\"'&"
@@ -40,11 +41,24 @@ def step_of(
         name=name,
         workflow=of or workflow(*(operator(each) for each in made)),
         period_s=PERIOD_S,
+        settings=settings_of(made),
         policy="gesscale-2021",
         decisions=tuple(renamed(each, to) for to, each in made.items()),
         cluster=ClusterState(nodes=nodes or {each: Node(name=each) for each in NODES}),
         latencies=latencies(age_s=30.0),
         known=known(orders=dict(orders or {})),
+    )
+
+
+def settings_of(operators: Iterable[str]) -> Settings:
+    return Settings.model_validate(
+        {
+            "workflow": {
+                "operators": {name: {"driver_node": "hub", "metrics_url": "http://hub:9108"} for name in operators}
+            },
+            "latency_map": {"file": "latency.csv"},
+            "monitor": {"period": PERIOD_S},
+        }
     )
 
 

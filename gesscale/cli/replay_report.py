@@ -40,11 +40,12 @@ def replay_record(record: Path, settings: Settings) -> tuple[Recording, Sequence
         stale_after_s=monitor.stale_after_s,
         as_read=_reads_alike(record, settings),
     )
-    instants_s = recording.instants_s(monitor.period_s)
+    instants_s, workflow = recording.instants_s(monitor.period_s), settings.workflow.build()
     replayed = replay_policy(
-        GuardedPolicy(settings.analyze.build(settings.workflow.build())),
+        GuardedPolicy(settings.analyze.build(workflow)),
         world,
         recall_knowledge(settings, math.nextafter(instants_s[0], -math.inf)),
+        workflow,
         instants_s=instants_s,
         rescale_timeout_s=settings.plan.rescale_timeout_s,
         excluded_nodes=frozenset(settings.plan.exclude_nodes),

@@ -1,4 +1,4 @@
-"""Files of a recorded run: batches.jsonl and decisions.jsonl, with one JSON object per line.
+"""Files of a recorded run: batches.jsonl, decisions.jsonl and clusters.jsonl, with one JSON object per line.
 
 An invalid line is skipped and reported; the rest of the record stays usable. Times, sizes and numbers of lines are
 bounded.
@@ -16,14 +16,16 @@ from pydantic_core import from_json
 
 from gesscale.common.errors import Problem, cause_of
 from gesscale.errors import InputError
-from gesscale.fields import format_duration
+from gesscale.fields import EpochSeconds, format_duration
 from gesscale.model.decision import Decision
 from gesscale.model.document import as_document, codec, decision_document
 from gesscale.model.observation import Batch
 from gesscale.monitor.records import MAX_RUN_S, recorded_batch
+from gesscale.ports import ClusterState
 from gesscale.validation import first_problem
 
-BATCHES, DECISIONS, SETTINGS = "batches.jsonl", "decisions.jsonl", "gesscale.yaml"
+BATCHES, DECISIONS, CLUSTERS = "batches.jsonl", "decisions.jsonl", "clusters.jsonl"
+SETTINGS, LATENCY_MAP = "gesscale.yaml", "latency.csv"
 
 _MAX_STEPS = 100_000
 _MAX_LINES, _MAX_INVALID_LINES = 500_000, 1000
@@ -52,6 +54,14 @@ def _decision_of(document: Any) -> RecordedDecision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedCluster:
+    """A line of clusters.jsonl: a state that lasts until the next line."""
+
+    at_s: EpochSeconds
+    state: ClusterState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
     """A recorded run."""
 
@@ -59,6 +69,8 @@ class Recording:
     batches: Mapping[str, tuple[Batch, ...]]
     #: In order of time.
     decisions: tuple[RecordedDecision, ...] = ()
+    #: In order of time; empty if the decisions are all that is known of the cluster.
+    clusters: tuple[RecordedCluster, ...] = ()
     #: One for each skipped line.
     problems: tuple[Problem, ...] = ()
 
@@ -97,12 +109,15 @@ def settings_file(folder: Path) -> Path:
 
 def write_recording(folder: Path, decisions: Iterable[Decision], batches: Mapping[str, Sequence[Batch]]) -> None:
     """Write a record for `read_recording`: the decisions in order of time, and the batches of each operator."""
-    lines = {
-        DECISIONS: [decision_document(each) for each in sorted(decisions, key=attrgetter("at_s"))],
-        BATCHES: [{"operator": name, **as_document(each)} for name, of in batches.items() for each in of],
-    }
-    for name, items in lines.items():
-        (folder / name).write_text("".join(json.dumps(item) + "\n" for item in items))
+    write_lines(folder / DECISIONS, [decision_document(each) for each in sorted(decisions, key=attrgetter("at_s"))])
+    write_lines(
+        folder / BATCHES, [{"operator": name, **as_document(each)} for name, of in batches.items() for each in of]
+    )
+
+
+def write_lines(file: Path, items: Iterable[Mapping[str, Any]]) -> None:
+    """Write one JSON object per line."""
+    file.write_text("".join(json.dumps(item) + "\n" for item in items), "utf-8")
 
 
 def read_recording(folder: Path, operators: Collection[str]) -> Recording:
@@ -122,6 +137,7 @@ def read_recording(folder: Path, operators: Collection[str]) -> Recording:
         first = str(invalid_batches[0])
         raise InputError("record-without-batches", source=str(file), invalid_lines=len(invalid_batches), first=first)
     decisions, invalid_decisions = _parse_lines(folder / DECISIONS, _decision_of, optional=True)
+    clusters, invalid_clusters = _parse_lines(folder / CLUSTERS, codec(RecordedCluster).validate_python, optional=True)
     _check_names({name for name, _ in batches} | {each.decision.operator for each in decisions}, operators, folder)
     _check_span([batch.ended_at_s for _, batch in batches], file)
     _check_span([each.decision.at_s for each in decisions], folder / DECISIONS)
@@ -132,7 +148,8 @@ def read_recording(folder: Path, operators: Collection[str]) -> Recording:
     return Recording(
         batches={name: tuple(sorted(listed, key=attrgetter("ended_at_s"))) for name, listed in grouped.items()},
         decisions=tuple(sorted(decisions, key=attrgetter("decision.at_s"))),
-        problems=(*invalid_batches, *invalid_decisions),
+        clusters=tuple(sorted(clusters, key=attrgetter("at_s"))),
+        problems=(*invalid_batches, *invalid_decisions, *invalid_clusters),
     )
 
 

@@ -27,7 +27,7 @@ class RecordedWorld:
 
     #: The run.
     recording: Recording
-    #: Its latency map; its nodes are those of the cluster.
+    #: Its latency map; its nodes are those of a cluster that was not recorded.
     delays: LatencyMap
     #: As in `gesscale.monitor.source.WindowedReader` (window_s, history_s, stale_after_s).
     window_s: float
@@ -109,7 +109,10 @@ class RecordedWorld:
     # The cluster
 
     def state(self) -> ClusterState:
-        """Return the nodes of the latency map and the placements of this instant."""
+        """Return the state of this instant as recorded; otherwise the nodes of the latency map and the placements."""
+        clusters = self.recording.clusters
+        if known := bisect_right(clusters, self.now_s, key=attrgetter("at_s")):
+            return clusters[known - 1].state
         live = list(self._all_live())
         unusable = {
             node: _node(node, lost.reason, lost.detail if node == lost.node else "")

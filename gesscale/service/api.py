@@ -68,6 +68,9 @@ def pages_of(
     def nodes(parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
         return json_body(journal.nodes(_value(parameters, "workflow")))
 
+    def record(parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
+        return json_body(journal.record(_value(parameters, "workflow")))
+
     return {
         "/": lambda _parameters: ("text/html; charset=utf-8", page_html()),
         "/page.css": lambda _parameters: ("text/css; charset=utf-8", page_style()),
@@ -76,6 +79,7 @@ def pages_of(
         "/api/points": points,
         "/api/decision": decision,
         "/api/nodes": nodes,
+        "/api/record": record,
     }
 
 

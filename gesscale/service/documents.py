@@ -18,8 +18,11 @@ from gesscale.model.observation import Batch, OperatorReading
 from gesscale.model.order import Order
 from gesscale.model.undone_changes import ChangesLastHour
 from gesscale.model.workflow import Workflow
+from gesscale.monitor.record_files import LATENCY_MAP
 from gesscale.plan.settling import longest_stop_s
 from gesscale.ports import ClusterState, Latencies, Node
+from gesscale.settings import Settings
+from latency_map.writing import map_to_matrix
 
 #: Name of the workflow of a settings file, which has no name.
 ONLY_WORKFLOW = "workflow"
@@ -183,6 +186,17 @@ class NodesDocument(TypedDict):
     problem: Annotated[str, _description("Why the cluster could not be read; empty if it was read.")]
 
 
+class RecordDocument(TypedDict):
+    """A record of a workflow without its batches: the kept decisions, and what they depend on."""
+
+    settings: Annotated[dict[str, Any], _description("Settings as in a settings file.")]
+    latency_map: Annotated[str, _description("The newest latency map, as CSV in ms; empty without one.")]
+    clusters: Annotated[
+        list[dict[str, Any]], _description("What the steps saw of the cluster, each state until the next one.")
+    ]
+    decisions: Annotated[list[dict[str, Any]], _description("All kept decisions, oldest first.")]
+
+
 def point_of(
     decision: Decision,
     cost: OrderCost | None = None,
@@ -298,9 +312,26 @@ def nodes_document(latencies: Latencies, cluster: ClusterState, used: Collection
         "rtt_ms": [] if latencies.map is None else as_document(latencies.map.subset(names).rtt_ms.round(3)),
         "omitted": len(known) - len(names),
         "not_in_map": sorted({*cluster.nodes} - {*known}),
-        "ineligible": _ineligible(cluster.nodes),
+        "ineligible": _ineligible(cluster.nodes) | _outside(names, cluster),
         "ineligible_for": {operator: _ineligible(nodes) for operator, nodes in cluster.ineligible.items()},
         "problem": cluster.problem,
+    }
+
+
+#: Settings that a replay does not use.
+_NOT_RECORDED = {"latency_map", "execute", "knowledge"}
+
+
+def record_document(
+    settings: Settings, latencies: Latencies, clusters: list[dict[str, Any]], decisions: list[dict[str, Any]]
+) -> RecordDocument:
+    """Return the record of a workflow."""
+    document = settings.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude=_NOT_RECORDED)
+    return {
+        "settings": {**document, "latency_map": {"file": LATENCY_MAP, "unit": "ms", "kind": "rtt"}},
+        "latency_map": "" if latencies.map is None else map_to_matrix(latencies.map),
+        "clusters": clusters,
+        "decisions": decisions,
     }
 
 
@@ -308,6 +339,12 @@ def problem_document(problem: Problem) -> ProblemDocument:
     """Return a problem with the action of its catalogue entry."""
     entry = catalogue().get(problem.code)
     return {"code": problem.code, "message": str(problem), "action": entry.action if entry else ""}
+
+
+def _outside(names: Sequence[str], cluster: ClusterState) -> dict[str, IneligibleNode]:
+    """Return the nodes of the latency map that the cluster does not have, such as a control plane without a kubelet."""
+    absent: IneligibleNode = {"reason": "NotInCluster", "detail": "the cluster has no such node"}
+    return {name: absent for name in names if cluster.nodes and name not in cluster.nodes}
 
 
 def _ineligible(nodes: Mapping[str, Node]) -> dict[str, IneligibleNode]:

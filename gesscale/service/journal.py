@@ -11,22 +11,26 @@ import zlib
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from gesscale.common.logs import log_problem
 from gesscale.model.decision import Decision
-from gesscale.model.document import codec, decision_document
+from gesscale.model.document import codec, decision_document, json_of
 from gesscale.model.workflow import Workflow
 from gesscale.ports import ClusterState, Knowledge, Latencies
 from gesscale.service.documents import (
     DecisionPoint,
     NodesDocument,
+    RecordDocument,
     RunningWorkflow,
     cost_of,
     nodes_document,
     point_of,
+    record_document,
     workflow_document,
 )
+from gesscale.settings import Settings
 
 #: Memory limit: about 2,500 decisions, four hours of one operator at a period of 6 s.
 MAX_BYTES = 4 << 20
@@ -54,6 +58,8 @@ class JournalStep:
     latencies: Latencies
     #: Knowledge after the step.
     known: Knowledge
+    #: Settings of a loop that decides alike; None while a driver is unknown.
+    settings: Settings | None
 
 
 class _Entry(NamedTuple):
@@ -63,10 +69,12 @@ class _Entry(NamedTuple):
     at_s: float
     point: str
     decision: bytes
+    #: What the step saw; empty for an earlier process.
+    cluster: bytes
 
     @property
     def size(self) -> int:
-        return len(self.point) + len(self.decision) + _OVERHEAD_BYTES
+        return len(self.point) + len(self.decision) + len(self.cluster) + _OVERHEAD_BYTES
 
 
 class News(NamedTuple):
@@ -89,6 +97,7 @@ class Journal:
     _number: int = 0
     _newest: dict[str, dict[str, _Entry]] = field(default_factory=dict)
     _steps: dict[str, JournalStep] = field(default_factory=dict)
+    _settings: dict[str, Settings] = field(default_factory=dict)
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
     def begin_with(self, workflow: str, documents: Iterable[Mapping[str, Any]]) -> None:
@@ -102,10 +111,12 @@ class Journal:
         with self._changed:
             self._number += 1
             self._steps[step.name] = step
+            if step.settings is not None:
+                self._settings[step.name] = step.settings
             for decision in step.decisions:
                 try:
-                    document = decision_document(decision)
-                    self._keep(step.name, document, _point(step, decision))
+                    document, cluster = decision_document(decision), _packed(json_of(step.cluster))
+                    self._keep(step.name, document, _point(step, decision), cluster)
                 except Exception as error:  # noqa: BLE001 - the page must never fail a step
                     log_problem(_LOG, logging.ERROR, "decision-not-shown", exc_info=error, workflow=step.name)
             self._changed.notify_all()
@@ -118,6 +129,7 @@ class Journal:
                 self._bytes = sum(each.size for each in self._entries)
                 self._newest = {name: kept for name, kept in self._newest.items() if name in names}
                 self._steps = {name: kept for name, kept in self._steps.items() if name in names}
+                self._settings = {name: kept for name, kept in self._settings.items() if name in names}
 
     def workflows(self) -> list[RunningWorkflow]:
         """Return every workflow that has a step, with the newest point of each operator in ``points``."""
@@ -160,6 +172,19 @@ class Journal:
             )
         return None if found is None else zlib.decompress(found)
 
+    def record(self, workflow: str) -> RecordDocument | None:
+        """Return the record of a workflow; None before a driver was found."""
+        with self._changed:
+            step, settings = self._steps.get(workflow), self._settings.get(workflow)
+            kept = [each for each in self._entries if each.workflow == workflow]
+        if step is None or settings is None:
+            return None
+        changed = [
+            each for before, each in pairwise([None, *kept]) if each and each.cluster != (before and before.cluster)
+        ]
+        clusters = [{"at_s": each.at_s, "state": _unpacked(each.cluster)} for each in changed if each.cluster]
+        return record_document(settings, step.latencies, clusters, [_unpacked(each.decision) for each in kept])
+
     def nodes(self, workflow: str) -> NodesDocument | None:
         """Return the nodes of a workflow at its newest step; None if it has no step."""
         with self._changed:
@@ -187,20 +212,30 @@ class Journal:
         with self._changed:
             return self._number
 
-    def _keep(self, workflow: str, document: Mapping[str, Any], point: DecisionPoint) -> None:
+    def _keep(self, workflow: str, document: Mapping[str, Any], point: DecisionPoint, cluster: bytes = b"") -> None:
         entry = _Entry(
             number=self._number,
             workflow=workflow,
             operator=document["operator"],
             at_s=document["at_s"],
             point=json.dumps(point, separators=(",", ":")),
-            decision=zlib.compress(json.dumps(document, separators=(",", ":")).encode(), _LEVEL),
+            decision=_packed(json.dumps(document, separators=(",", ":"))),
+            cluster=cluster,
         )
         self._entries.append(entry)
         self._newest.setdefault(workflow, {})[entry.operator] = entry
         self._bytes += entry.size
         while self._bytes > self.max_bytes and len(self._entries) > 1:
             self._bytes -= self._entries.popleft().size
+
+
+def _packed(text: str) -> bytes:
+    return zlib.compress(text.encode(), _LEVEL)
+
+
+def _unpacked(packed: bytes) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(zlib.decompress(packed))
+    return document
 
 
 def _point(step: JournalStep, decision: Decision) -> DecisionPoint:

@@ -48,7 +48,7 @@ class ServedLoop:
         token: str = "",
         past: Iterable[Mapping[str, Any]] = (),
     ) -> None:
-        self._workflow, self._period_s = settings.workflow.build(), settings.monitor.period_s
+        self._settings, self._workflow = settings, settings.workflow.build()
         self._metrics, self._journal = ScalerMetrics(version("gesscale")), Journal()
         self._journal.begin_with(ONLY_WORKFLOW, past)
         self._inputs = ClusterState(), Latencies()
@@ -76,12 +76,13 @@ class ServedLoop:
             JournalStep(
                 name=ONLY_WORKFLOW,
                 workflow=self._workflow,
-                period_s=self._period_s,
+                period_s=self._settings.monitor.period_s,
                 policy=self.loop.policy.name,
                 decisions=decisions,
                 cluster=cluster,
                 latencies=latencies,
                 known=known,
+                settings=self._settings,
             )
         )
         self._completed_at_s = time.monotonic()
@@ -94,10 +95,10 @@ class ServedLoop:
         self._inputs = cluster, latencies
 
     def _problems(self) -> tuple[Problem, ...]:
-        age_s = time.monotonic() - self._completed_at_s
-        if age_s <= max(_LATE_PERIODS * self._period_s, _LATE_MIN_S):
+        age_s, period_s = time.monotonic() - self._completed_at_s, self._settings.monitor.period_s
+        if age_s <= max(_LATE_PERIODS * period_s, _LATE_MIN_S):
             return ()
-        fields = {"age": format_duration(age_s), "period": format_duration(self._period_s)}
+        fields = {"age": format_duration(age_s), "period": format_duration(period_s)}
         return (Problem("loop-stuck", fields),)
 
     def _probe(self, _parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:

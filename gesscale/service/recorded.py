@@ -8,16 +8,35 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from gesscale.assembly import open_latencies
 from gesscale.common.errors import Problem, cause_of
 from gesscale.errors import InputError, SettingsError
 from gesscale.model.decision import Decision
 from gesscale.model.order import Order
 from gesscale.model.undone_changes import ChangesLastHour
-from gesscale.monitor.record_files import Recording, read_recording, settings_file
+from gesscale.monitor.record_files import (
+    CLUSTERS,
+    DECISIONS,
+    LATENCY_MAP,
+    SETTINGS,
+    Recording,
+    read_recording,
+    settings_file,
+    write_lines,
+)
 from gesscale.ports import ClusterState, Latencies
 from gesscale.service.assets import page_html, page_script, page_style
-from gesscale.service.documents import ONLY_WORKFLOW, OrderCost, cost_of, nodes_document, point_of, workflow_document
+from gesscale.service.documents import (
+    ONLY_WORKFLOW,
+    OrderCost,
+    RecordDocument,
+    cost_of,
+    nodes_document,
+    point_of,
+    workflow_document,
+)
 from gesscale.settings import Settings, load_settings
 
 #: Text of a file that was cut off before its script, which would replace it.
@@ -58,6 +77,14 @@ def read_record(folder: Path) -> tuple[dict[str, Any], tuple[Problem, ...]]:
     if not recording.decisions:
         raise InputError("record-without-decisions", source=folder)
     return _document(folder.resolve().name, settings, recording), recording.problems
+
+
+def write_served(record: RecordDocument, folder: Path) -> None:
+    """Write a record that a page's API served; its batches come from the driver."""
+    (folder / SETTINGS).write_text(yaml.safe_dump(record["settings"], sort_keys=False), "utf-8")
+    (folder / LATENCY_MAP).write_text(record["latency_map"], "utf-8")
+    write_lines(folder / DECISIONS, record["decisions"])
+    write_lines(folder / CLUSTERS, record["clusters"])
 
 
 def html_of(record: Mapping[str, Any]) -> str:
@@ -117,6 +144,7 @@ def _document(title: str, settings: Settings, recording: Recording) -> dict[str,
         last_step_s=decisions[-1].at_s,
     )
     drivers = {operator.driver_node for operator in workflow.operators.values()}
+    cluster = recording.clusters[-1].state if recording.clusters else ClusterState()
     placed = {node for point in points for node in (*point["before"], *point["placement"])}
     return {
         "run": {
@@ -127,7 +155,7 @@ def _document(title: str, settings: Settings, recording: Recording) -> dict[str,
         },
         "points": {ONLY_WORKFLOW: points},
         "decisions": {ONLY_WORKFLOW: [each.document for each in recording.decisions]},
-        "nodes": {ONLY_WORKFLOW: nodes_document(_delays(settings), ClusterState(), drivers | placed)},
+        "nodes": {ONLY_WORKFLOW: nodes_document(_delays(settings), cluster, drivers | placed)},
     }
 
 

@@ -2,33 +2,26 @@
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
-from datetime import datetime
-from itertools import pairwise
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlencode
 
-import yaml
 from rich.console import Console
 
 from gesscale.common.http_client import UNRESTRICTED_CLIENT, FetchError
 from gesscale.common.text import format_list
-from gesscale.common.yaml_text import parse_yaml
-from gesscale.errors import ClusterError, MetricsUnavailableError
+from gesscale.errors import ClusterError
 from gesscale.model.decision import Decision
 from gesscale.model.document import codec
-from gesscale.monitor.record_files import DECISIONS, SETTINGS
-from gesscale.monitor.records import parse_document, to_batches
-from gesscale.service.recorded import write_page
-from testbed.cluster.topology import Topology, read_topology
+from gesscale.service.documents import RecordDocument
+from gesscale.service.recorded import write_page, write_served
+from testbed.cluster.topology import read_topology
+from testbed.demo.kubernetes_observer import KubernetesObserver
 from testbed.demo.taxi import TaxiJob, prepare_rides
 from testbed.kubernetes import cluster as clusters
-from testbed.live.kubernetes import KubernetesApplication
+from testbed.live.kubernetes import SPACE, KubernetesApplication
 from testbed.live.nodes import ProgressLog
-from testbed.live.record import DayResult, Record, Rescale
+from testbed.live.record import DayResult
 from testbed.live.report import PromiseCheck, check_both_directions, check_rows, write_report
 from testbed.live.scenario import Scenario
 from testbed.pipeline.rides import bundled_demand
@@ -41,121 +34,24 @@ _POLL_S = 1.0
 _TIMEOUT_S, _MAX_BYTES = 10.0, 16 << 20
 
 
-@dataclass(slots=True)
-class KubernetesObserver:
-    """Polls the API server and the driver, and logs news.
-
-    Attributes
-    ----------
-    application: the observed application
-    log: prints a line
-    record: the batches that the driver has reported; its zero is the start of the first one
-    orders, executors: everything observed so far, by id
-    placement: nodes of the live executors; None before the driver's first report
-    driver_phase: of its pod; empty before there is one
-    """
-
-    application: KubernetesApplication
-    log: Callable[[str], None]
-    record: Record = field(default_factory=lambda: Record(began_at_s=0.0))
-    orders: dict[str, dict[str, Any]] = field(default_factory=dict)
-    executors: dict[str, dict[str, Any]] = field(default_factory=dict)
-    placement: tuple[str, ...] | None = None
-    driver_phase: str = ""
-
-    def poll(self) -> None:
-        """Poll once; errors are ignored, as the next poll tries again."""
-        with suppress(ClusterError, MetricsUnavailableError):
-            self._poll_order()
-            self.driver_phase = self.application.driver()["status"].get("phase", "")
-            self._poll_batches()
-            self._poll_executors()
-
-    def ordered(self) -> list[dict[str, Any]]:
-        """Return the orders, oldest first."""
-        return sorted(self.orders.values(), key=lambda order: str(order["at"]))
-
-    def rescales(self) -> list[Rescale]:
-        """Return the change of each order except the first, which is the initial placement."""
-        return [self._rescale(before, after) for before, after in pairwise(self.ordered())]
-
-    def _rescale(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> Rescale:
-        at_s = datetime.fromisoformat(after["at"]).timestamp()
-        first_tasks_at_s = [
-            each["first_task_at_s"]
-            for each in self.executors.values()
-            if each.get("order") == after["id"] and each.get("first_task_at_s")
-        ]
-        return Rescale(
-            at_s=at_s,
-            added=tuple(node for node in after["placement"] if node not in before["placement"]),
-            removed=tuple(node for node in before["placement"] if node not in after["placement"]),
-            replicas=len(after["placement"]),
-            first_task_s=tuple(first_at_s - at_s for first_at_s in first_tasks_at_s),
-            reason=f"order {after['id']}",
-        )
-
-    def _poll_order(self) -> None:
-        resource = self.application.document("streamautoscaler", self.application.operator.name)
-        order = (resource.get("status") or {}).get("order")
-        if order and order["id"] not in self.orders:
-            self.orders[order["id"]] = order
-            self.log(f"order {order['id']}: executors on {', '.join(order['placement'])}")
-
-    def _poll_batches(self) -> None:
-        newest = max(self.record.batches, default=-1)
-        body = self.application.ask_driver(f"batches?after={newest}")
-        batches = to_batches(parse_document(body, self.application.operator.name).batches, {}, ahead_s=0.0)[0]
-        if batches and not self.record.batches:
-            self.record.began_at_s = min(batch.began_s for batch in batches)
-        self.record.add_batches(tuple(batches))
-
-    def _poll_executors(self) -> None:
-        replicas = json.loads(self.application.ask_driver("replicas"))
-        for each in replicas["executors"]:
-            known = self.executors.get(each["id"], {})
-            self.executors[each["id"]] = {**each, "order": known.get("order") or each.get("order")}
-        placement = tuple(replicas["hosts"] or ())
-        if placement != self.placement:
-            self.placement = placement
-            self.log(f"live executors on {', '.join(placement) or 'no node'}")
-
-
-def read_decisions(url: str) -> list[dict[str, Any]]:
-    """Read all decisions that a controller still stores.
+def read_served(url: str, workflow: str) -> RecordDocument:
+    """Read the record of a workflow from the page of its controller.
 
     Raises
     ------
     ClusterError
-        If it does not respond, or not with JSON.
+        If the page does not respond, or does not have it.
     """
-    decisions = []
-    for workflow in _get(url, "run")["workflows"]:
-        for point in _get(url, "points", workflow=workflow["name"])["points"]:
-            key = {"workflow": workflow["name"], "operator": point["operator"], "at_s": point["at_s"]}
-            if (decision := _get(url, "decision", **key)) is not None:
-                decisions.append(decision)
-    return sorted(decisions, key=lambda each: float(each["at_s"]))
-
-
-def write_decisions(
-    decisions: Sequence[Mapping[str, Any]], scenario: Scenario, topology: Topology, driver_node: str, folder: Path
-) -> None:
-    """Write the decisions, and the settings of a standalone loop, which make the demo's folder a record."""
-    settings = parse_yaml(scenario.settings(topology), "the settings of the demo")
-    for operator in settings["workflow"]["operators"].values():
-        operator["driver_node"] = driver_node
-    settings["execute"] = {"mode": "recommend"}
-    (folder / SETTINGS).write_text(yaml.safe_dump(settings, sort_keys=False))
-    (folder / DECISIONS).write_text("".join(json.dumps(each) + "\n" for each in decisions))
-
-
-def _get(url: str, resource: str, **parameters: object) -> Any:
-    address = f"{url}/api/{resource}?{urlencode(parameters)}"
+    address = f"{url}/api/record?{urlencode({'workflow': workflow})}"
     try:
-        return json.loads(UNRESTRICTED_CLIENT.fetch(address, timeout_s=_TIMEOUT_S, max_bytes=_MAX_BYTES))
+        record: RecordDocument | None = json.loads(
+            UNRESTRICTED_CLIENT.fetch(address, timeout_s=_TIMEOUT_S, max_bytes=_MAX_BYTES)
+        )
     except (FetchError, ValueError) as error:
         raise ClusterError("controller-page-unreadable", source=address, cause=str(error)) from error
+    if record is None:
+        raise ClusterError("controller-page-unreadable", source=address, cause=f"it has no workflow {workflow}")
+    return record
 
 
 def run_demo(scenario: Scenario, folder: Path, console: Console, *, verbose: bool = False) -> bool:
@@ -164,10 +60,9 @@ def run_demo(scenario: Scenario, folder: Path, console: Console, *, verbose: boo
     Raises
     ------
     GesscaleError
-        If a component cannot be started; everything is cleaned up.
+        If a component cannot be started, or the controller does not serve its record; everything is cleaned up.
     """
-    progress = ProgressLog(console)
-    log = progress.log
+    log = ProgressLog(console).log
     rides = prepare_rides(bundled_demand(), scenario.share, scenario.copies, log)
     with ExitStack() as stack:
         log("starting a Kubernetes cluster with three kubelets and delays between them")
@@ -186,28 +81,22 @@ def run_demo(scenario: Scenario, folder: Path, console: Console, *, verbose: boo
         console.print(application.kubectl("get", "streamautoscalers"), highlight=False)
         if verbose:
             console.print(application.kubectl("describe", "streamautoscaler", name), highlight=False)
-        decisions = _decisions(application, progress)
-    observer.record.rescales.extend(observer.rescales())
-    observer.record.decisions.extend(map(codec(Decision).validate_python, decisions))
+        served = read_served(application.page_url, f"{SPACE}/{name}")
+    record = observer.record
+    record.decisions.extend(map(codec(Decision).validate_python, served["decisions"]))
+    record.rescales.extend(observer.rescale_of(each) for each in record.acted if each.plan.before)
     sink = verify_sink(folder / "sink", rides.rows)
-    day = DayResult(records={name: observer.record}, produced=rides.rows, sink=sink)
-    checks = [check_both_directions(observer.record.rescales), _placed_check(observer), *check_rows(day)]
+    day = DayResult(records={name: record}, produced=rides.rows, sink=sink)
+    checks = [check_both_directions(record.rescales), _placed_check(observer), *check_rows(day)]
     more = {"policy": scenario.policy, "cleaning": rides.cleaning}
-    hints = {"page with a time slider": f"{folder}/page.html"} if decisions else {}
+    hints = {
+        "page with a time slider": f"{folder}/page.html",
+        "replay with another policy": f"gesscale replay {folder} --policy NAME",
+    }
     kept = write_report(day, checks, folder, console, more=more, hints=hints, verbose=verbose)
-    if decisions:
-        write_decisions(decisions, scenario, cluster.topology, application.driver_node, folder)
-        write_page(folder, folder / "page.html")
+    write_served(served, folder)
+    write_page(folder, folder / "page.html")
     return kept
-
-
-def _decisions(application: KubernetesApplication, progress: ProgressLog) -> list[dict[str, Any]]:
-    """Return the controller's decisions; empty if it does not respond, which only costs the page of the run."""
-    try:
-        return read_decisions(application.page_url)
-    except ClusterError as error:
-        progress.warn(error.problem)
-        return []
 
 
 def _await_end(observer: KubernetesObserver, rows: int, day_s: float) -> None:
@@ -238,9 +127,9 @@ def _await_end(observer: KubernetesObserver, rows: int, day_s: float) -> None:
 def _has_shrunk(observer: KubernetesObserver) -> bool:
     """Return whether the last order removed a node and its executor has ended."""
     orders = observer.ordered()
-    if len(orders) < 2 or len(orders[-1]["placement"]) >= len(orders[-2]["placement"]):
+    if len(orders) < 2 or len(orders[-1].placement) >= len(orders[-2].placement):
         return False
-    return len(observer.placement or ()) == len(orders[-1]["placement"])
+    return len(observer.placement or ()) == len(orders[-1].placement)
 
 
 def _placed_check(observer: KubernetesObserver) -> PromiseCheck:
@@ -248,7 +137,7 @@ def _placed_check(observer: KubernetesObserver) -> PromiseCheck:
     wrong = [
         f"executor {identity} on {each['node']} by order {each['order']}"
         for identity, each in observer.executors.items()
-        if (order := orders.get(each.get("order") or "")) is not None and each["node"] not in order["placement"]
+        if (order := orders.get(each.get("order") or "")) is not None and each["node"] not in order.placement
     ]
     detail = f"{len(observer.executors)} executors, {f'wrong: {format_list(wrong)}' if wrong else 'none wrong'}"
     return PromiseCheck("every executor ran on a node of its order", not wrong, detail)

@@ -111,6 +111,8 @@ def check_rows(day: DayResult) -> tuple[PromiseCheck, ...]:
 
 
 SETTLE_S = 25.0
+#: Characters of a line of summary.txt, so that no column is cut.
+_WIDTH = 500
 
 
 def make_folder(reports: Path) -> Path:
@@ -151,7 +153,7 @@ def write_report(
     changes = [_changes_table(record, "" if only else f" of {name}") for name, record in day.records.items()]
     with (folder / "summary.txt").open("w") as file:
         for shown in (*changes, _models_table(day.records), _figures_table(figures, more), _promises_table(checks)):
-            Console(file=file, width=110).print(shown)
+            Console(file=file, width=_WIDTH).print(shown)
             if verbose:
                 console.print(shown)
     files = {"report": f"{folder}/summary.txt, decisions.jsonl, batches.jsonl"}

@@ -170,6 +170,7 @@ class WorkflowController:
             cluster=state,
             latencies=latencies,
             known=self._store.recall(now_s),
+            settings=workflow.settings(built, self._urls) if self._urls.keys() == workflow.resources.keys() else None,
             applications=cluster.applications,
         )
         self._context.journal.add(step)

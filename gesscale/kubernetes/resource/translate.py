@@ -22,7 +22,7 @@ from gesscale.kubernetes.resource.spec_groups import LatencyMapSpec
 from gesscale.model.workflow import BatchCap, Operator, Workflow
 from gesscale.plan.directives import Directive, Override, Pause
 from gesscale.settings.analyze import AnalyzeSettings
-from gesscale.settings.groups import MonitorSettings
+from gesscale.settings.groups import MonitorSettings, Settings
 from gesscale.wire import Strategy, group_of, text_of
 
 #: Namespace and name, of a resource or of a workflow.
@@ -105,6 +105,23 @@ class ManagedWorkflow:
         """Return the workflow for the loop."""
         operators = (_operator(item, drivers.get(name)) for name, item in self.resources.items())
         return Workflow(operators, self._first.spec.slo_s)
+
+    def settings(self, workflow: Workflow, metrics_urls: Mapping[str, str]) -> Settings:
+        """Return the settings of a loop outside Kubernetes that decides alike, for `build`'s workflow."""
+        return Settings.model_validate(
+            {
+                "workflow": {
+                    "slo": workflow.slo_s,
+                    "operators": {
+                        name: _settings_of(each, metrics_urls[name]) for name, each in workflow.operators.items()
+                    },
+                },
+                "latency_map": {"file": "latency.csv"},
+                "monitor": self.monitor,
+                "analyze": self.policy_settings,
+                "plan": {"rescale_timeout": self.rescale_timeout_s},
+            }
+        )
 
     def directives(self, workflow: Workflow) -> Mapping[str, Directive]:
         """Return the directives for the operators of `build`'s workflow.
@@ -259,6 +276,19 @@ def _blocked_by(workflow: str, found: Mapping[str, ResourceFault]) -> ResourceFa
     (member, fault), *_ = found.items()
     fields = {"workflow": key_path((workflow,)), "member": key_path((member,)), "cause": fault.message}
     return ResourceFault(reason=FaultReason.WORKFLOW_BROKEN, problems=(Problem("workflow-member-invalid", fields),))
+
+
+def _settings_of(operator: Operator, metrics_url: str) -> dict[str, Any]:
+    cap = operator.cap
+    return {
+        "driver_node": operator.driver_node,
+        "upstream": operator.upstream,
+        "min_replicas": operator.min_replicas,
+        "max_replicas": operator.max_replicas,
+        "metrics_url": metrics_url,
+        "batch_cap_rows": (cap and cap.rows) or None,
+        "batch_cap_rows_per_replica": (cap and cap.rows_per_replica) or None,
+    }
 
 
 def _operator(item: StreamAutoscaler, driver: DriverEndpoint | None) -> Operator:

@@ -26,7 +26,7 @@ def recording() -> Recording:
 def answers(
     recording: Recording, policy: str = "gesscale-2021", knowledge: MemoryKnowledge | None = None, **changes: object
 ) -> tuple[ReplayedDecision, ...]:
-    monitor = SETTINGS.monitor
+    monitor, workflow = SETTINGS.monitor, SETTINGS.workflow.build()
     world = RecordedWorld(
         recording=recording,
         delays=read_survey(
@@ -38,9 +38,10 @@ def answers(
         **changes,
     )
     return replay_policy(
-        policy_named(policy, SETTINGS.workflow.build(), SETTINGS.analyze),
+        policy_named(policy, workflow, SETTINGS.analyze),
         world,
         knowledge or MemoryKnowledge(),
+        workflow,
         instants_s=recording.instants_s(monitor.period_s),
         rescale_timeout_s=SETTINGS.plan.rescale_timeout_s,
     )
