@@ -92,6 +92,10 @@ fetch_programs() { # programs for the tests of real adapters; system packages, o
                              apt_install "ipset, for the tests of network policies" ipset); } ||
       log "no iptables or no ipset: the tests of enforced network policies will be skipped"
   fi
+  if ! command -v strace >/dev/null; then
+    { [ "$(id -u)" = 0 ] && (apt_install "strace, for the tests of a slow disk" strace); } ||
+      log "no strace: the tests of a slow disk will be skipped"
+  fi
   if [ "$(id -u)" = 0 ] && [ ! -x $cache/containerd/bin/busybox ]; then
     log "fetching containerd, runc, network plugins and busybox for the tests on Kubernetes"
     if command -v containerd >/dev/null && command -v runc >/dev/null; then

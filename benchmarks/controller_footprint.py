@@ -13,6 +13,12 @@ opened), and the ratios of the last world to the first. It also prints the fewes
 nodes, pods and resources listed once per period by each operator. At the end the load of every tenth operator becomes
 1.5 times its capacity, and it prints the time until their orders were decided, seconds.
 
+``--store kine`` has the store of k3s; ``--fsync-ms 0`` has etcd wait for the disk, a greater number makes each fsync of
+the store slower. With ``--disk`` the store is in that folder, the root of a file system that only it uses. A lease of
+each node is then renewed every 10 s, as kubelets do. It prints what is written to the device of the file system, MiB
+per hour: for as many minutes without the controller, with it, and while it orders after the change of load; and how
+long the renewals took meanwhile, ms.
+
 With ``--root`` the controller runs in a folder with the files of its image, as from ``buildah mount``. An image for
 another processor runs in qemu's user mode (``qemu-user-static`` and ``binfmt-support``). The memory is then without
 that of qemu, and the CPU seconds and waits are those of qemu. Needs root.
@@ -34,8 +40,8 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from datetime import datetime
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from urllib.request import urlopen
@@ -47,7 +53,9 @@ from footprint.served_batches import Batches
 
 from gesscale.kubernetes.api.connection import Connection
 from gesscale.kubernetes.api.credentials import connect
-from gesscale.kubernetes.api.resources import CONFIG_MAPS, NODES, PODS, STREAM_AUTOSCALERS, Resource
+from gesscale.kubernetes.api.lease import LEASE_NAME
+from gesscale.kubernetes.api.resources import CONFIG_MAPS, LEASES, NODES, PODS, STREAM_AUTOSCALERS, Resource
+from testbed.kubernetes.store import Store, StoreKind
 from testbed.kubernetes.tools import build
 
 CRDS = Resource(
@@ -66,26 +74,25 @@ CHANGED_SHARE = 0.1
 ORDERS_AWAITED_S = 180.0
 WARM_UP_S = 120.0
 PERIOD_S = 60.0
+NODE_LEASE_S = 10.0
 API_PORT, STORE_PORT, PEER_PORT, PROBES_PORT = 26443, 22379, 22380, 28080
 ROOT = Path(__file__).parents[1]
 
 
 @contextmanager
-def api_server(folder: Path) -> Iterator[Path]:
-    """Run etcd and an API server until the context ends; yield a kubeconfig."""
+def api_server(folder: Path, store: Store, disk: Path) -> Iterator[Path]:
+    """Run a store with its data on a disk, and an API server, until the context ends; yield a kubeconfig."""
     program, token = build(), secrets.token_hex(16)
     key, public = folder / "sa.key", folder / "sa.pub"
     subprocess.run(("openssl", "genrsa", "-out", key, "2048"), check=True, capture_output=True)
     subprocess.run(("openssl", "rsa", "-in", key, "-pubout", "-out", public), check=True, capture_output=True)
     (folder / "tokens.csv").write_text(f"{token},admin,admin,system:masters\n")
-    store = f"http://127.0.0.1:{STORE_PORT}"
+    url, peer = f"http://127.0.0.1:{STORE_PORT}", ("--peer-url", f"http://127.0.0.1:{PEER_PORT}")
+    stored = (program, store.kind, "--data-dir", disk / "store", "--client-url", url)
     commands = (
+        store.command((*stored, *(peer if store.kind is StoreKind.ETCD else ())), folder / "fsync.log"),
         (
-            *(program, "etcd", "--data-dir", folder / "etcd"),
-            *("--client-url", store, "--peer-url", f"http://127.0.0.1:{PEER_PORT}"),
-        ),
-        (
-            *(program, "kube-apiserver", "--etcd-servers", store, "--bind-address=127.0.0.1"),
+            *(program, "kube-apiserver", "--etcd-servers", url, "--bind-address=127.0.0.1"),
             *(f"--secure-port={API_PORT}", "--endpoint-reconciler-type=none", "--cert-dir", folder / "certs"),
             *("--service-cluster-ip-range=10.96.0.0/16", "--token-auth-file", folder / "tokens.csv"),
             *("--service-account-key-file", public, "--service-account-signing-key-file", key),
@@ -93,7 +100,7 @@ def api_server(folder: Path) -> Iterator[Path]:
             *("--disable-admission-plugins=ServiceAccount", "--authorization-mode=RBAC"),
         ),
     )
-    logs = [(folder / f"{part}.log").open("w") for part in ("etcd", "api")]
+    logs = [(folder / f"{part}.log").open("w") for part in ("store", "api")]
     running = [
         subprocess.Popen(tuple(map(str, command)), stdout=log, stderr=log)
         for command, log in zip(commands, logs, strict=True)
@@ -228,6 +235,53 @@ def requests_so_far() -> Counter[str]:
     return counts
 
 
+@contextmanager
+def renewed_leases(connection: Connection, nodes: list[str]) -> Iterator[list[float]]:
+    """Renew the lease of each node as its kubelet does, until the context ends; yield how long each renewal took, s."""
+    took_s: list[float] = []
+    ended = threading.Event()
+    where = {"namespace": "kube-node-lease"}
+    for node in nodes:
+        connection.create(LEASES, {"metadata": {"name": node}, "spec": {"leaseDurationSeconds": 40}}, **where)
+
+    def renew() -> None:
+        while True:
+            for node in nodes:
+                if ended.wait(NODE_LEASE_S / len(nodes)):
+                    return
+                now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+                began_s = time.monotonic()
+                connection.patch(LEASES, node, {"spec": {"holderIdentity": node, "renewTime": now}}, **where)
+                took_s.append(time.monotonic() - began_s)
+
+    renewing = threading.Thread(target=renew)
+    renewing.start()
+    try:
+        yield took_s
+    finally:
+        ended.set()
+        renewing.join()
+
+
+class Written:
+    """Counts what is written to the device of a file system, from its creation on."""
+
+    def __init__(self, disk: Path) -> None:
+        self.disk, self.began_s = disk, time.monotonic()
+        self.began = self._bytes()
+
+    def _bytes(self) -> int:
+        subprocess.run(("sync", "--file-system", self.disk), check=True)
+        device = self.disk.stat().st_dev
+        sectors = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat").read_text().split()[6]
+        return 512 * int(sectors)
+
+    def mib_per_hour(self) -> float:
+        """Return the rate so far."""
+        written = self._bytes() - self.began
+        return round(written / 2**20 * 3600 / (time.monotonic() - self.began_s), 1)
+
+
 def cpu_s(pid: int) -> float:
     """Return the CPU seconds that a process has used."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -258,14 +312,27 @@ def orders_after_change(connection: Connection, world: str, operators: int) -> d
                 if name in Batches.changed and at_s > began_s:
                     ordered.setdefault(name, at_s - began_s)
     Batches.changed = frozenset()
-    waits = sorted(ordered.values())
+    return {"changed": len(changed), "ordered": len(ordered), **spread(list(ordered.values()))}
+
+
+def spread(values: list[float]) -> dict[str, float]:
+    """Return how many values there are, and their distribution."""
+    ordered = sorted(values)
     found = {
-        "median": statistics.median(waits),
-        "min": waits[0],
-        "95th_percentile": waits[int(0.95 * len(waits))],
-        "max": waits[-1],
+        "n": len(ordered),
+        "median": statistics.median(ordered),
+        "min": ordered[0],
+        "95th_percentile": ordered[int(0.95 * len(ordered))],
+        "max": ordered[-1],
     }
-    return {"changed": len(changed), "ordered": len(waits), **{key: round(each, 1) for key, each in found.items()}}
+    return {key: round(each, 1) for key, each in found.items()}
+
+
+def leader_terms(connection: Connection) -> int:
+    """Return how often a controller began to lead."""
+    leases = (each for page in connection.pages(LEASES) for each in page["items"])
+    (lease,) = (each for each in leases if each["metadata"]["name"] == LEASE_NAME)
+    return int(lease["spec"]["leaseTransitions"])
 
 
 def deployed_environment() -> dict[str, str]:
@@ -276,9 +343,14 @@ def deployed_environment() -> dict[str, str]:
 
 
 def measure(
-    connection: Connection, kubeconfig: Path, world: str, minutes: float, root: Path | None
+    connection: Connection, kubeconfig: Path, world: str, minutes: float, root: Path | None, disk: Path | None
 ) -> dict[str, object]:
     """Run the controller over one world and return its figures."""
+    disk_mib_per_h = {}
+    if disk:
+        written = Written(disk)
+        time.sleep(60 * minutes)
+        disk_mib_per_h["without_controller"] = written.mib_per_hour()
     seen_there = kubeconfig if root is None else "/" / kubeconfig.relative_to(root)
     command = (
         *(*program("gesscale", root), "run", "--kubernetes", "--kubeconfig", str(seen_there)),
@@ -291,7 +363,11 @@ def measure(
     try:
         time.sleep(WARM_UP_S)
         before, used_s, began_s = requests_so_far(), cpu_s(process.pid), time.monotonic()
+        written = Written(disk) if disk else None
         time.sleep(60 * minutes)
+        if written and disk:
+            disk_mib_per_h["with_controller"] = written.mib_per_hour()
+            written = Written(disk)
         passed_min = (time.monotonic() - began_s) / 60
         asked = requests_so_far() - before
         figures = {
@@ -303,6 +379,9 @@ def measure(
         }
         print(world, json.dumps(figures), file=sys.stderr, flush=True)
         figures["order_s_after_change"] = orders_after_change(connection, world, WORLDS[world][0])
+        if written:
+            disk_mib_per_h["while_it_orders"] = written.mib_per_hour()
+            figures["disk_mib_per_hour"] = disk_mib_per_h
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(60)
@@ -315,6 +394,9 @@ def main() -> None:
     parser.add_argument("minutes", type=float, nargs="?", default=5.0)
     parser.add_argument("worlds", nargs="*", default=list(DEFAULT_WORLDS), help=", ".join(WORLDS))
     parser.add_argument("--root", type=Path, help="a folder with the files of the controller's image")
+    parser.add_argument("--store", type=StoreKind, default=StoreKind.ETCD, help=", ".join(StoreKind))
+    parser.add_argument("--fsync-ms", type=float, help="how much longer each fsync of the store takes")
+    parser.add_argument("--disk", type=Path, help="the root of a file system that only the store uses")
     asked = parser.parse_args()
     minutes, worlds = asked.minutes, asked.worlds
     if unknown := set(worlds) - set(WORLDS):
@@ -322,7 +404,13 @@ def main() -> None:
     root = asked.root.resolve() if asked.root else None
     server = ThreadingHTTPServer(("127.0.0.1", 0), Batches)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    with tempfile.TemporaryDirectory(dir=root and root / "tmp") as name, api_server(Path(name)) as kubeconfig:
+    with (
+        tempfile.TemporaryDirectory(dir=root and root / "tmp") as name,
+        api_server(
+            Path(name), Store(kind=asked.store, fsync_ms=asked.fsync_ms), asked.disk or Path(name)
+        ) as kubeconfig,
+        ExitStack() as stack,
+    ):
         connection = connect_when_ready(kubeconfig)
         definition = yaml.safe_load((ROOT / "deploy/k3s/crd/streamautoscalers.yaml").read_text())
         connection.create(CRDS, definition)
@@ -330,7 +418,13 @@ def main() -> None:
         results = {}
         for world in worlds:
             fill(connection, world, server.server_port)
-            results[world] = measure(connection, kubeconfig, world, minutes, root)
+            if asked.disk:
+                nodes = [f"{world}-{index:03d}" for index in range(WORLDS[world][1])]
+                renewals_s = stack.enter_context(renewed_leases(connection, nodes))
+            results[world] = measure(connection, kubeconfig, world, minutes, root, asked.disk)
+            if asked.disk:
+                results[world]["node_lease_ms"] = spread([1000 * each for each in renewals_s])
+                results[world]["terms"] = leader_terms(connection)
             print(world, json.dumps(results[world]), file=sys.stderr)
     small, large = results[worlds[0]], results[worlds[-1]]
     ratios = {

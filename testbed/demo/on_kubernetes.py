@@ -19,6 +19,7 @@ from testbed.cluster.topology import read_topology
 from testbed.demo.kubernetes_observer import KubernetesObserver
 from testbed.demo.taxi import TaxiJob, prepare_rides
 from testbed.kubernetes import cluster as clusters
+from testbed.kubernetes.store import ETCD, Store
 from testbed.live.kubernetes import SPACE, KubernetesApplication
 from testbed.live.nodes import ProgressLog
 from testbed.live.record import DayResult
@@ -54,7 +55,7 @@ def read_served(url: str, workflow: str) -> RecordDocument:
     return record
 
 
-def run_demo(scenario: Scenario, folder: Path, console: Console, *, verbose: bool = False) -> bool:
+def run_demo(scenario: Scenario, folder: Path, console: Console, *, store: Store = ETCD, verbose: bool = False) -> bool:
     """Run the demo on a new Kubernetes cluster, report on it, and return whether it kept all promises.
 
     Raises
@@ -66,8 +67,8 @@ def run_demo(scenario: Scenario, folder: Path, console: Console, *, verbose: boo
     rides = prepare_rides(bundled_demand(), scenario.share, scenario.copies, log)
     with ExitStack() as stack:
         log("starting a Kubernetes cluster with three kubelets and delays between them")
-        cluster = stack.enter_context(clusters.kubernetes_up(read_topology(scenario.topology)))
-        log(f"nodes {', '.join(cluster.node_names)}; kubeconfig {cluster.kubeconfig}")
+        cluster = stack.enter_context(clusters.kubernetes_up(read_topology(scenario.topology), store))
+        log(f"nodes {', '.join(cluster.node_names)}; objects in {store}; kubeconfig {cluster.kubeconfig}")
         application = KubernetesApplication(cluster=cluster, scenario=scenario, folder=folder.resolve())
         application.create_resources()
         name = application.operator.name

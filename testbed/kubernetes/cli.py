@@ -1,5 +1,6 @@
 """``testbed kubernetes``: the commands of a Kubernetes cluster on this machine."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,6 +8,7 @@ import typer
 
 from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
 from gesscale.errors import ClusterError
+from testbed.kubernetes.store import Store, StoreKind
 
 if TYPE_CHECKING:
     from testbed.kubernetes.cluster import KubernetesTestBed
@@ -18,6 +20,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+StoreOption = Annotated[StoreKind, typer.Option("--store", help="What stores the objects; k3s has kine on SQLite.")]
+FsyncOption = Annotated[
+    float | None, typer.Option("--fsync-ms", min=0, max=10_000, help="Delay of each fsync of the store. Needs strace.")
+]
 ClusterName = Annotated[str | None, typer.Argument(help="Name of the cluster; optional if only one is up.")]
 
 
@@ -34,13 +40,15 @@ def build() -> None:
 @app.command(epilog="Example: testbed kubernetes up kube3")
 def up(
     topology: Annotated[str, typer.Argument(help="A topology file, or the name of a bundled one.")] = "kube3",
+    store: StoreOption = StoreKind.ETCD,
+    fsync_ms: FsyncOption = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Bring a Kubernetes cluster up; do nothing if it is up and healthy."""
+    """Bring a Kubernetes cluster up; do nothing if it is up with this store and healthy."""
     from testbed.cluster.topology import read_topology
     from testbed.kubernetes.cluster import up as bring_up
 
-    _show(bring_up(read_topology(topology)), output)
+    _show(bring_up(read_topology(topology), Store(kind=store, fsync_ms=fsync_ms)), output)
 
 
 @app.command(epilog="Example: testbed kubernetes demo")
@@ -48,6 +56,8 @@ def demo(
     folder: Annotated[Path, typer.Option(help="Folder for sink, logs, map and report; emptied first.")] = Path(
         "reports/kubernetes"
     ),
+    store: StoreOption = StoreKind.ETCD,
+    fsync_ms: FsyncOption = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print all tables and the resource.")] = False,
 ) -> None:
     """Scale a day of taxi rides on three kubelets of this machine, in about eight minutes.
@@ -64,7 +74,7 @@ def demo(
     end_as_ctrl_c_does()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    if not run_demo(KUBE3, folder, stderr_console, verbose=verbose):
+    if not run_demo(KUBE3, folder, stderr_console, store=Store(kind=store, fsync_ms=fsync_ms), verbose=verbose):
         raise typer.Exit(1)
 
 
@@ -129,9 +139,10 @@ def _show(cluster: "KubernetesTestBed", output: Output) -> None:
         "kubeconfig": str(cluster.kubeconfig),
         "kubectl": str(cluster.kubectl),
         "control_plane_node": topology.driver_node,
+        "store": asdict(cluster.store),
         "nodes": nodes,
     }
-    title = f"{topology.name}: {cluster.api.url}, control plane on {topology.driver_node}"
+    title = f"{topology.name}: {cluster.api.url}, control plane on {topology.driver_node}, {cluster.store}"
     columns = ("node", "address", "ready", "to control plane ms")
     emit(document, output, [table(title, columns, [tuple(node.values()) for node in nodes])])
     stderr_console.print(f"use it: export KUBECONFIG={cluster.kubeconfig} PATH={cluster.kubectl.parent}:$PATH")

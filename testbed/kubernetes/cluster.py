@@ -29,6 +29,7 @@ from testbed.kubernetes.images import bundled_images, write_archive
 from testbed.kubernetes.kubectl import run_kubectl
 from testbed.kubernetes.network import PodNetwork, network_commands
 from testbed.kubernetes.nodes import load_images, part_of, start_kubelet, start_node
+from testbed.kubernetes.store import ETCD, Store
 from testbed.kubernetes.tools import Tools, build, find_tools, missing_requirement
 
 
@@ -85,6 +86,11 @@ class KubernetesTestBed:
         except OSError as error:
             raise ClusterError("kubernetes-not-up", cluster=self.topology.name) from error
         return Api(url=url, authority=self.files.authority, token=token)
+
+    @property
+    def store(self) -> Store:
+        """What stores its objects."""
+        return Store.load(self.files.store)
 
     @property
     def kubectl(self) -> Path:
@@ -219,7 +225,7 @@ def kubelet_nodes(topology: Topology) -> tuple[str, ...]:
 
 
 @contextlib.contextmanager
-def kubernetes_up(topology: Topology) -> Iterator[KubernetesTestBed]:
+def kubernetes_up(topology: Topology, store: Store = ETCD) -> Iterator[KubernetesTestBed]:
     """Run a Kubernetes cluster within the context, after removing leftovers of an earlier one.
 
     Raises
@@ -228,15 +234,15 @@ def kubernetes_up(topology: Topology) -> Iterator[KubernetesTestBed]:
         If it cannot be built; everything is cleaned up.
     """
     down(topology.name)
-    cluster = up(topology)
+    cluster = up(topology, store)
     try:
         yield cluster
     finally:
         down(topology.name)
 
 
-def up(topology: Topology) -> KubernetesTestBed:
-    """Bring a Kubernetes cluster up and leave it running; do nothing if it is up and healthy.
+def up(topology: Topology, store: Store = ETCD) -> KubernetesTestBed:
+    """Bring a Kubernetes cluster up and leave it running; do nothing if it is up with this store and healthy.
 
     Raises
     ------
@@ -244,7 +250,7 @@ def up(topology: Topology) -> KubernetesTestBed:
         If it cannot be built; everything is cleaned up.
     """
     cluster = KubernetesTestBed(topology=topology)
-    if _is_healthy(cluster):
+    if _is_healthy(cluster) and cluster.store == store:
         return cluster
     if (missing := missing_requirement()) is not None:
         raise ClusterError(missing.code, **missing.fields)
@@ -255,7 +261,7 @@ def up(topology: Topology) -> KubernetesTestBed:
     try:
         lifecycle.up(topology)
         with state.locked():
-            _build(cluster, program, tools)
+            _build(cluster, store, program, tools)
     except BaseException:
         down(topology.name)
         raise
@@ -271,7 +277,7 @@ def _is_healthy(cluster: KubernetesTestBed) -> bool:
         return False
 
 
-def _build(cluster: KubernetesTestBed, program: Path, tools: Tools) -> None:
+def _build(cluster: KubernetesTestBed, store: Store, program: Path, tools: Tools) -> None:
     topology, files, names = cluster.topology, cluster.files, cluster.node_names
     files.directory.mkdir(exist_ok=True)
     for command in network_commands(topology, names):
@@ -281,7 +287,7 @@ def _build(cluster: KubernetesTestBed, program: Path, tools: Tools) -> None:
     archive = files.directory / "images.tar"
     machine = platform.machine()
     write_archive(archive, bundled_images(tools.busybox), architecture=_ARCHITECTURES.get(machine, machine))
-    api = start_control_plane(topology, names, program=program, files=files)
+    api = start_control_plane(topology, names, store=store, program=program, files=files)
     load_images(names, archive, tools=tools, files=files)
     wait_until(
         lambda: not cluster.not_ready(),

@@ -20,6 +20,7 @@ from testbed.cluster.processes import Mark, Role
 from testbed.cluster.state import state_directory
 from testbed.cluster.topology import Topology
 from testbed.kubernetes.network import SERVICES, PodNetwork
+from testbed.kubernetes.store import Store
 from testbed.kubernetes.tools import CONFIG
 
 ADMIN = "admin"
@@ -36,6 +37,11 @@ class Files:
     def authority(self) -> Path:
         """CA certificates of the API server."""
         return self.directory / "certificates" / "apiserver.crt"
+
+    @property
+    def store(self) -> Path:
+        """What `Store.save` wrote."""
+        return self.directory / "store.json"
 
     @property
     def audit_log(self) -> Path:
@@ -171,7 +177,9 @@ START_TIMEOUT_S = 240.0
 _NAMES_READY_PORT = 8181  # of CoreDNS's plugin `ready`
 
 
-def start_control_plane(topology: Topology, kubelets: tuple[str, ...], *, program: Path, files: Files) -> Api:
+def start_control_plane(
+    topology: Topology, kubelets: tuple[str, ...], *, store: Store, program: Path, files: Files
+) -> Api:
     """Start every component and wait until pods can be created.
 
     Raises
@@ -183,7 +191,8 @@ def start_control_plane(topology: Topology, kubelets: tuple[str, ...], *, progra
     url = f"https://{address}:{API_PORT}"
     tokens = write_tokens(files, kubelets)
     write_signing_key(files)
-    start_part(topology, "etcd", program=program, files=files)
+    store.save(files.store)
+    start_part(topology, store.kind, program=program, files=files, store=store)
     start_part(topology, API_SERVER, program=program, files=files)
     api = Api(url=url, authority=files.authority, token=tokens[ADMIN])
     wait_until(
@@ -227,8 +236,8 @@ def wait_for_accounts(api: Api, files: Files) -> None:
     )
 
 
-def start_part(topology: Topology, part: str, *, program: Path, files: Files) -> None:
-    """Start a component of the control plane, for the first time or again."""
+def start_part(topology: Topology, part: str, *, program: Path, files: Files, store: Store | None = None) -> None:
+    """Start a component of the control plane, for the first time or again; `store` if it is the store."""
     directory, node, network = str(state_directory(topology.name)), topology.driver_node, PodNetwork(topology=topology)
     values = {
         "files": files,
@@ -240,8 +249,9 @@ def start_part(topology: Topology, part: str, *, program: Path, files: Files) ->
         "pods": network.whole,
     }
     flags = [flag.format(**values) for flag in read_yaml(CONFIG / "flags.yaml")[part]]
+    command = (str(program), part, *flags)
     processes.start(
-        inside(topology.name, node, (str(program), part, *flags)),
+        inside(topology.name, node, command if store is None else store.command(command, files.log("fsync"))),
         Mark(cluster=directory, role=Role.CONTROL_PLANE, node=node, operator=part),
         environment=processes.base_environment(),
         log=files.log(part),

@@ -24,7 +24,8 @@ import (
 )
 
 var parts = map[string]func() int{
-	"etcd":                    serveStore,
+	"etcd":                    serveEtcd,
+	"kine":                    serveKine,
 	"kube-apiserver":          func() int { return cli.Run(apiserver.NewAPIServerCommand()) },
 	"kube-controller-manager": func() int { return cli.Run(controllers.NewControllerManagerCommand()) },
 	"kube-scheduler":          func() int { return cli.Run(scheduler.NewSchedulerCommand()) },

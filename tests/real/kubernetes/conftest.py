@@ -23,9 +23,12 @@ from testbed.cluster import state
 from testbed.cluster.topology import Topology, read_topology
 from testbed.kubernetes.cluster import KubernetesTestBed, down, kubernetes_up
 from testbed.kubernetes.kubectl import create_namespace, run_kubectl
+from testbed.kubernetes.store import Store, StoreKind
 from testbed.kubernetes.tools import build, missing_requirement
 
 FOREIGN = "GESSCALE_TEST_KUBECONFIG"
+STORE, FSYNC_MS = "GESSCALE_TEST_STORE", "GESSCALE_TEST_FSYNC_MS"
+"""kine on SQLite, as in k3s, unless these name another store or a slower disk."""
 BUNDLED = "kube3"
 OWN_NAMES = r"[kd](\d+)"
 """Clusters of a test process: the one that is shared, and those that a test takes down."""
@@ -80,6 +83,10 @@ class ForeignCluster:
 
     def address(self, node: str) -> NoReturn:
         self._skip(f"the address of {node}")
+
+    @property
+    def store(self) -> NoReturn:
+        self._skip("a known store")
 
     @property
     def topology(self) -> NoReturn:
@@ -147,7 +154,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubernetesTest
     if (missing := missing_requirement()) is not None:
         pytest.skip(str(missing))
     sweep_crashed()
-    with kubernetes_up(own_topology(tmp_path_factory.mktemp("kubernetes"))) as own:
+    delay = os.environ.get(FSYNC_MS)
+    store = Store(kind=StoreKind(os.environ.get(STORE, "etcd")), fsync_ms=float(delay) if delay else None)
+    with kubernetes_up(own_topology(tmp_path_factory.mktemp("kubernetes")), store) as own:
         yield own
 
 

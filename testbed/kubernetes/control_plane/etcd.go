@@ -12,17 +12,18 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
-// serveStore runs etcd on the loopback device, without waiting for the disk: the cluster does not outlive the machine.
-func serveStore() int {
+// serveEtcd runs etcd on the loopback device.
+func serveEtcd() int {
 	flags := flag.NewFlagSet("etcd", flag.ExitOnError)
 	directory := flags.String("data-dir", "", "where it keeps its data")
 	client := flags.String("client-url", "http://127.0.0.1:2379", "where it serves")
 	peer := flags.String("peer-url", "http://127.0.0.1:2380", "where it would meet other members")
+	unsafe := flags.Bool("unsafe-no-fsync", false, "do not wait for the disk")
 	_ = flags.Parse(os.Args[1:])
 
 	config := embed.NewConfig()
 	config.Dir = *directory
-	config.UnsafeNoFsync = true
+	config.UnsafeNoFsync = *unsafe
 	config.LogLevel = "error"
 	config.ListenClientUrls = addresses(*client)
 	config.AdvertiseClientUrls = addresses(*client)
