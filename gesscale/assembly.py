@@ -1,6 +1,7 @@
 """Builds a loop from settings; the only module that knows all adapters."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from gesscale.monitor.driver import DriverMetrics
 from gesscale.monitor.kafka import KafkaInput, KafkaOffsets
 from gesscale.monitor.latencies import AgentLatencies, CachedLatencies, FileLatencies, MapBounds, PrometheusLatencies
 from gesscale.monitor.prometheus import PrometheusMetrics
+from gesscale.monitor.row_age import RowAges
 from gesscale.monitor.source import PERIODS
 from gesscale.plan.change_budget import ChangeBudget
 from gesscale.policies.guarded import GuardedPolicy
@@ -54,6 +56,7 @@ def build_loop(
         rescale_timeout_s=settings.plan.rescale_timeout_s,
         budget=ChangeBudget(settings.plan.max_changing_operators),
         excluded_nodes=frozenset(settings.plan.exclude_nodes),
+        measure_rows=partial(RowAges().measure, workflow=workflow),
     )
 
 

@@ -63,6 +63,8 @@ class ControlLoop:
     budget_key: str = ""
     #: Returns a context manager around a phase, one of `PHASES`, to measure its time.
     measure_phase: Callable[[str], AbstractContextManager[None]] = lambda _phase: nullcontext()
+    #: Adds the age of the rows to the readings of each step; see `gesscale.monitor.row_age`.
+    measure_rows: Callable[[WorkflowObservation], WorkflowObservation] = lambda seen: seen
     #: Receives the cluster state and the latency map of each step.
     on_inputs: Callable[[ClusterState, Latencies], None] = lambda _cluster, _latencies: None
 
@@ -71,7 +73,7 @@ class ControlLoop:
         with self.measure_phase("monitor"):
             latencies = self.latencies.current(now_s)
             state = self._cluster_state()
-            observation = replace(self.metrics.observe(now_s), node_weights=state.weights)
+            observation = replace(self.measure_rows(self.metrics.observe(now_s)), node_weights=state.weights)
             state = close_to_refused(follow_batches(state, observation), observation)
             self.on_inputs(state, latencies)
         with self.measure_phase("knowledge"):

@@ -130,6 +130,18 @@ class OperatorReading:
     input_rows_per_s: Bounded | None = None
     #: Rows offered up to the newest total and not yet processed; None if the sources do not report it.
     backlog_rows: Bounded | None = None
+    #: Age of the oldest row that is not yet through; 0 if none waits, None if it is unknown.
+    row_age_s: Bounded | None = None
+    #: Whether the row is older still: it was offered before the batches that are known.
+    row_age_is_least: bool = False
+    #: The age from which its rows are late.
+    objective_s: Bounded | None = None
+    #: Seconds in which rows were late, since the scaler started; None if they are not measured.
+    late_s: Bounded | None = None
+    #: When the query last reported that it was idle, after its newest batch; None if it did not.
+    idle_at_s: EpochSeconds | None = None
+    #: How long a batch has been running; None if none is, or it is unknown.
+    running_s: Bounded | None = None
     #: Rows written per second over the window; None if unknown.
     output_rows_per_s: Bounded | None = None
     #: CPU utilisation of the replicas, 0..1; None if it is not measured.

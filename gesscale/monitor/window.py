@@ -81,7 +81,8 @@ def summarise(
     if span.until_s <= span.begin_s:
         return missing_reading(operator, "metrics-silent", stale=True, age_s=now_s - progress_s, window_s=window_s)
     reading = _reading(operator, batches, span, now_s=now_s, window_s=window_s, cpu_share=cpu_share, by_node=by_node)
-    return replace(reading, problem=str(screened.newest_problem)) if screened.newest_problem else reading
+    problem = str(screened.newest_problem) if screened.newest_problem else ""
+    return replace(reading, running_s=running_s, problem=problem)
 
 
 def _without_batches(operator: str, problems: Sequence[Problem], running_s: float | None) -> MissingReading:
@@ -184,6 +185,7 @@ def _reading(
         ),
         busiest_share=_busiest_share(by_node, [batch for batch in inside if batch.is_late], placement),
         fixed_slots=bool(newest.fixed_slots),
+        idle_at_s=span.until_s if span.is_idle else None,
     )
 
 

@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Sequence
 from copy import copy
 from itertools import accumulate
-from typing import NamedTuple
+
+from gesscale.monitor.row_age import OldestRow
 
 FLOOR_S = 1e-3
 GROWTH = 1.01
@@ -83,26 +84,6 @@ def _bin_of(latency_s: float) -> int:
 _PIECES_KEPT = 256
 
 
-class _Piece(NamedTuple):
-    """A time span in which the instant when the oldest row was offered moves linearly."""
-
-    from_s: float
-    until_s: float
-    oldest_from_s: float
-    oldest_until_s: float
-
-    def part(self, from_s: float, until_s: float) -> "_Piece":
-        """Return the part between two instants."""
-        return _Piece(from_s, until_s, self.oldest_s(from_s), self.oldest_s(until_s))
-
-    def oldest_s(self, at_s: float) -> float:
-        """Return when the oldest row at an instant was offered."""
-        rise_s = self.oldest_until_s - self.oldest_from_s
-        if rise_s == 0:
-            return self.oldest_from_s
-        return self.oldest_from_s + rise_s * (at_s - self.from_s) / (self.until_s - self.from_s)
-
-
 class LagCurve:
     """Time when the oldest unprocessed row was offered, at each instant; the lag is the time since then.
 
@@ -118,7 +99,7 @@ class LagCurve:
 
     def __init__(self, objectives_s: Sequence[float]) -> None:
         self._objectives_s = tuple(objectives_s)
-        self._pieces: deque[_Piece] = deque()
+        self._pieces: deque[OldestRow] = deque()
         self._summed_until_s = float("-inf")
         self._seconds = [0.0] * len(self._objectives_s)
         self._areas_s2 = [0.0] * len(self._objectives_s)
@@ -127,7 +108,7 @@ class LagCurve:
         """Add rows that arrived evenly and in order between two instants, or all at one."""
         overlapping = self._cut(from_s)
         self._wait(offered_from_s, from_s)
-        arriving = _Piece(from_s, until_s, offered_from_s, offered_until_s)
+        arriving = OldestRow(from_s, until_s, offered_from_s, offered_until_s)
         for piece in overlapping:
             self._append(arriving.part(from_s, piece.from_s))
             for lower in _lower(piece, arriving.part(piece.from_s, piece.until_s)):
@@ -158,10 +139,10 @@ class LagCurve:
             for total, objective_s in zip(self._areas_s2, self._objectives_s, strict=True)
         )
 
-    def _cut(self, at_s: float) -> list[_Piece]:
+    def _cut(self, at_s: float) -> list[OldestRow]:
         """Remove the pieces after an instant, and return them."""
         pieces = self._pieces
-        later: list[_Piece] = []
+        later: list[OldestRow] = []
         while pieces and pieces[-1].until_s > at_s:
             piece = pieces.pop()
             if piece.from_s < at_s:
@@ -173,18 +154,18 @@ class LagCurve:
     def _wait(self, offered_s: float, until_s: float) -> None:
         """Add the time that a row waited from its offer until its arrival, after all pieces."""
         pieces = self._pieces
-        while pieces and pieces[-1].oldest_until_s > offered_s:
+        while pieces and pieces[-1].offered_until_s > offered_s:
             piece = pieces.pop()
-            if piece.oldest_from_s < offered_s:
-                rise_s = piece.oldest_until_s - piece.oldest_from_s
-                share = (offered_s - piece.oldest_from_s) / rise_s
+            if piece.offered_from_s < offered_s:
+                rise_s = piece.offered_until_s - piece.offered_from_s
+                share = (offered_s - piece.offered_from_s) / rise_s
                 pieces.append(piece.part(piece.from_s, piece.from_s + share * (piece.until_s - piece.from_s)))
                 break
         since_s = max(offered_s, pieces[-1].until_s if pieces else self._summed_until_s)
-        self._append(_Piece(since_s, until_s, offered_s, offered_s))
+        self._append(OldestRow(since_s, until_s, offered_s, offered_s))
 
-    def _append(self, piece: _Piece) -> None:
-        lag_s = max(piece.from_s - piece.oldest_from_s, piece.until_s - piece.oldest_until_s)
+    def _append(self, piece: OldestRow) -> None:
+        lag_s = max(piece.from_s - piece.offered_from_s, piece.until_s - piece.offered_until_s)
         if piece.until_s <= piece.from_s or lag_s <= self._objectives_s[0]:
             return
         self._pieces.append(piece)
@@ -197,10 +178,10 @@ class LagCurve:
                 self._areas_s2[index] += area_s2
 
 
-def _lower(one: _Piece, other: _Piece) -> tuple[_Piece, ...]:
+def _lower(one: OldestRow, other: OldestRow) -> tuple[OldestRow, ...]:
     """Return the older of two pieces of the same time span at each instant."""
-    begin_s = one.oldest_from_s - other.oldest_from_s
-    end_s = one.oldest_until_s - other.oldest_until_s
+    begin_s = one.offered_from_s - other.offered_from_s
+    end_s = one.offered_until_s - other.offered_until_s
     if begin_s <= 0 and end_s <= 0:
         return (one,)
     if begin_s >= 0 and end_s >= 0:
@@ -210,15 +191,12 @@ def _lower(one: _Piece, other: _Piece) -> tuple[_Piece, ...]:
     return first.part(one.from_s, crossed_s), second.part(crossed_s, one.until_s)
 
 
-def _above(piece: _Piece, objective_s: float) -> tuple[float, float]:
+def _above(piece: OldestRow, objective_s: float) -> tuple[float, float]:
     """Return the time and the area of a piece above an objective."""
-    begin_s = piece.from_s - piece.oldest_from_s - objective_s
-    end_s = piece.until_s - piece.oldest_until_s - objective_s
-    seconds = piece.until_s - piece.from_s
-    if begin_s <= 0 and end_s <= 0:
+    late = piece.late_part(objective_s)
+    if late is None:
         return 0.0, 0.0
-    if begin_s >= 0 and end_s >= 0:
-        return seconds, seconds * (begin_s + end_s) / 2
-    max_s = max(begin_s, end_s)
-    seconds *= max_s / abs(end_s - begin_s)
-    return seconds, seconds * max_s / 2
+    begin_s = late.from_s - late.offered_from_s - objective_s
+    end_s = late.until_s - late.offered_until_s - objective_s
+    seconds = late.until_s - late.from_s
+    return seconds, seconds * (begin_s + end_s) / 2

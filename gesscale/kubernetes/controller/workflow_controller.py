@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from gesscale.assembly import open_monitor
@@ -22,6 +23,7 @@ from gesscale.kubernetes.resource.order import OrderStatus
 from gesscale.kubernetes.resource.translate import ManagedWorkflow
 from gesscale.loop import ControlLoop
 from gesscale.model.workflow import Workflow
+from gesscale.monitor.row_age import RowAges
 from gesscale.plan.change_budget import ChangeBudget
 from gesscale.plan.directives import Directive, Pause
 from gesscale.policies.guarded import GuardedPolicy
@@ -125,6 +127,7 @@ class WorkflowController:
         self._hosts: dict[str, str] = {}
         self._metrics: tuple[object, MetricSource] | None = None
         self._latencies: tuple[object, SharedLatencies] | None = None
+        self._row_ages = RowAges()
         restored = restored_state(statuses, now_s)
         cautious_until_s = now_s + workflow.monitor.history_s
         self._cautious_until_s = dict.fromkeys(restored.lost, cautious_until_s)
@@ -155,6 +158,7 @@ class WorkflowController:
             budget=self._context.budget,
             budget_key=f"{workflow.namespace}/{workflow.name}",
             measure_phase=self._context.measure_phase,
+            measure_rows=partial(self._row_ages.measure, workflow=built),
             on_inputs=note_inputs,
         )
         decisions = loop.step(now_s)
