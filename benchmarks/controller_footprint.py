@@ -354,7 +354,7 @@ def measure(
     seen_there = kubeconfig if root is None else "/" / kubeconfig.relative_to(root)
     command = (
         *(*program("gesscale", root), "run", "--kubernetes", "--kubeconfig", str(seen_there)),
-        *("--namespace", world, "--listen", f"127.0.0.1:{PROBES_PORT}"),
+        *("--namespace", world, "--lease-namespace", world, "--listen", f"127.0.0.1:{PROBES_PORT}"),
         *("--allow-target", "127.0.0.1"),
     )
     with (kubeconfig.parent / f"{world}.log").open("w") as log:

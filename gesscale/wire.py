@@ -15,6 +15,9 @@ from gesscale.common.errors import InputError, Problem
 #: API path of the StreamAutoscalers of a namespace.
 AUTOSCALERS_PATH = "/apis/gesscale.dev/v1alpha1/namespaces/{namespace}/streamautoscalers"
 
+#: A controller that has not written a status for this long counts as gone, seconds.
+LEADER_GONE_S = 120.0
+
 #: Most replicas of one operator, and most nodes of an order.
 MAX_REPLICAS = 1000
 
@@ -43,6 +46,8 @@ class OrderDocument:
     placement: tuple[str, ...]
     #: How the order is applied.
     strategy: Strategy = Strategy.LIVE
+    #: See `lease_of`.
+    lease: str = ""
 
     @property
     def rank(self) -> tuple[int, int]:
@@ -54,6 +59,22 @@ def rank_of(identity: str) -> tuple[int, int]:
     """Return term and counter of an order id."""
     term, _, counter = identity.partition("-")
     return int(term), int(counter)
+
+
+def lease_of(order: Mapping[str, Any]) -> str:
+    """Return the Lease of the leader that wrote an order, ``namespace/name``; empty if it is not known.
+
+    The member ends with the order's id: a controller that does not know it leaves that of the order before in place.
+
+    Examples
+    --------
+    >>> lease_of({"id": "3-1", "lease": "gesscale/gesscale-controller/3-1"})
+    'gesscale/gesscale-controller'
+    >>> lease_of({"id": "4-1", "lease": "gesscale/gesscale-controller/3-1"}), lease_of({"id": "4-1"})
+    ('', '')
+    """
+    lease, _, identity = text_of(order, "lease").rpartition("/")
+    return lease if identity == order.get("id") else ""
 
 
 def order_problem(identity: str, term: object, placement: Sequence[str]) -> Problem | None:
@@ -87,7 +108,7 @@ def read_order(value: object) -> OrderDocument:
         problem = order_problem(identity, order.get("term"), nodes)
     if problem is not None:
         raise InputError(problem.code, source="status.order", **problem.fields)
-    return OrderDocument(str(identity), tuple(nodes or ()), Strategy(strategy))
+    return OrderDocument(str(identity), tuple(nodes or ()), Strategy(strategy), lease_of(order))
 
 
 def _is_name(node: object) -> bool:

@@ -115,7 +115,8 @@ def controller_as(
 ) -> Iterator[Controller]:
     """Run a controller with the rights of an account, with a lease of its own where it may have one."""
     connection = connect_as(cluster, namespace, account, folder)
-    options = ControllerOptions(namespace=watched, allowed_targets=(AllowedTarget.parse("127.0.0.1"),))
+    allowed = (AllowedTarget.parse("127.0.0.1"),)
+    options = ControllerOptions(namespace=watched, lease_namespace=namespace, allowed_targets=allowed)
     running = Controller(connection, options, version=version("gesscale"))
     thread = threading.Thread(target=running.run, name=account)
     thread.start()

@@ -320,7 +320,7 @@ def controller(world: World, name: str = "one") -> Iterator[Process]:
     command = (
         *(str(Path(sys.executable).with_name("gesscale")), "run", "--kubernetes"),
         *("--kubeconfig", str(kubeconfig_of(world.cluster, world.namespace, world.folder))),
-        *("--namespace", world.namespace),
+        *("--namespace", world.namespace, "--lease-namespace", world.namespace),
         *("--listen", f"127.0.0.1:{port}", "--allow-target", "127.0.0.1"),
     )
     with log.open("a") as file:

@@ -22,6 +22,8 @@ def serve_controller(
     kubeconfig: Path | None,
     context: str | None,
     namespace: str | None,
+    lease_namespace: str,
+    lease_name: str,
     listen: str | None,
     allow_targets: Sequence[str],
     max_changing_operators: int | None,
@@ -33,6 +35,8 @@ def serve_controller(
     ----------
     namespace
         The namespace of the StreamAutoscalers; None for all.
+    lease_namespace, lease_name
+        The Lease of the leader election.
     listen
         ``HOST:PORT`` of probes, metrics and the page; None for all addresses and `PROBES_PORT`.
     max_changing_operators
@@ -59,6 +63,8 @@ def serve_controller(
     connection = connect(kubeconfig, context)
     options = ControllerOptions(
         namespace=namespace,
+        lease_namespace=lease_namespace,
+        lease_name=lease_name,
         allowed_targets=tuple(AllowedTarget.parse(each) for each in allow_targets),
         max_changing_operators=max_changing_operators,
     )
@@ -78,7 +84,8 @@ def serve_controller(
     on_stop_signals(controller.stop)
     scope = f"namespace {namespace}" if namespace else "all namespaces"
     _LOG.info(
-        "controller started identity=%s api=%s scope=%s url=%s", controller.identity, connection.url, scope, served.url
+        "controller started identity=%s lease=%s/%s api=%s scope=%s url=%s",
+        *(controller.identity, lease_namespace, lease_name, connection.url, scope, served.url),
     )
     try:
         controller.run()

@@ -35,6 +35,12 @@ def run(
     kubeconfig: KubeconfigOption = None,
     context: ContextOption = None,
     namespace: NamespaceOption = None,
+    lease_namespace: Annotated[
+        str, typer.Option(help="With --kubernetes: namespace of the Lease of the leader; the same for all controllers.")
+    ] = "gesscale",
+    lease_name: Annotated[
+        str, typer.Option(help="With --kubernetes: name of that Lease; another one only for another --namespace.")
+    ] = "gesscale-controller",
     listen: Annotated[
         str | None,
         typer.Option(
@@ -85,6 +91,8 @@ def run(
                 kubeconfig=kubeconfig,
                 context=context,
                 namespace=namespace,
+                lease_namespace=lease_namespace,
+                lease_name=lease_name,
                 listen=listen,
                 allow_targets=allow_target or (),
                 max_changing_operators=max_changing_operators,

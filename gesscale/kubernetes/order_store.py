@@ -8,6 +8,7 @@ from typing import Any
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.api.connection import Connection
 from gesscale.kubernetes.api.errors import ApiError
+from gesscale.kubernetes.api.lease import steady_now_s
 from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS
 from gesscale.kubernetes.resource.autoscaler import SINGULAR, StreamAutoscaler
 from gesscale.kubernetes.resource.order import OrderStatus, order_of, past_orders
@@ -15,7 +16,7 @@ from gesscale.kubernetes.resource.translate import Key
 from gesscale.model.decision import Decision
 from gesscale.model.order import Order
 from gesscale.ports import Knowledge, KnowledgeStore
-from gesscale.wire import Strategy, group_of, text_of
+from gesscale.wire import LEADER_GONE_S, Strategy, group_of, text_of
 
 Document = Mapping[str, Any]
 _TRIES = 3
@@ -23,11 +24,32 @@ _MAX_DIGITS = 100
 
 
 class Documents:
-    """Reads and writes the statuses of StreamAutoscalers; thread-safe."""
+    """Reads and writes the statuses of StreamAutoscalers; thread-safe.
 
-    def __init__(self, requests: Connection, watched: Callable[[], Mapping[str, Document]]) -> None:
+    Each write names the Lease of its controller. A status that a controller under another Lease has written recently
+    is left to that controller.
+
+    Parameters
+    ----------
+    lease
+        The Lease of this controller, ``namespace/name``.
+    has_ended
+        Returns whether nobody leads under another Lease; False if that is not known.
+    """
+
+    def __init__(
+        self,
+        requests: Connection,
+        watched: Callable[[], Mapping[str, Document]],
+        *,
+        lease: str = "",
+        has_ended: Callable[[str], bool] = lambda _: False,
+        steady_s: Callable[[], float] = steady_now_s,
+    ) -> None:
         self._requests, self._watched = requests, watched
+        self.lease, self._has_ended, self._steady_s = lease, has_ended, steady_s
         self._lock = threading.Lock()
+        self._of_others: dict[Key, tuple[str, float]] = {}
         self._written: dict[Key, Document] = {}
 
     def newest(self, resource: Key) -> Document | None:
@@ -56,16 +78,19 @@ class Documents:
         Raises
         ------
         ClusterError
-            The resource was deleted, or the API server refused the patch.
+            The resource was deleted, another controller leads it, or the API server refused the patch.
         """
         namespace, name = resource
         document = self.newest(resource)
         for tries_left in reversed(range(_TRIES)):
             if document is None:
                 raise ClusterError("resource-deleted", source=_source(resource))
+            self._check_leader(resource, document)
             status = patch_of(document)
             if not status:
                 return
+            if self.lease:
+                status = {**status, "lease": self.lease}
             body = {"metadata": {"resourceVersion": document["metadata"]["resourceVersion"]}, "status": dict(status)}
             try:
                 answer = self._requests.patch(
@@ -79,6 +104,19 @@ class Documents:
                 if not rehearse:
                     self._keep(resource, answer)
                 return
+
+    def _check_leader(self, resource: Key, document: Document) -> None:
+        lease, version = text_of(group_of(document, "status"), "lease"), str(document["metadata"]["resourceVersion"])
+        if lease in {"", self.lease} or self._has_ended(lease):
+            return
+        now_s = self._steady_s()
+        with self._lock:
+            seen, since_s = self._of_others.get(resource, ("", now_s))
+            if seen != version:
+                since_s = now_s
+            self._of_others[resource] = version, since_s
+        if now_s < since_s + LEADER_GONE_S:
+            raise ClusterError("resource-led-elsewhere", source=_source(resource), lease=lease, own=self.lease)
 
     def _keep(self, resource: Key, document: Document) -> None:
         watched = self._watched()
@@ -159,7 +197,12 @@ class OrderWriter:
             The leadership has ended, spec or order have changed since the decision, or the API server refused.
         """
         strategy = Strategy(resource.spec.reconfiguration.strategy)
-        if replaces is not None and (replaces.placement, replaces.strategy) == (placement, strategy):
+        lease = self._documents.lease
+        if replaces is not None and (replaces.placement, replaces.strategy, replaces.written_under) == (
+            placement,
+            strategy,
+            lease,
+        ):
             return replaces
         order = self._next(at_s, term, placement, strategy)
 
@@ -182,7 +225,7 @@ class OrderWriter:
             raise ClusterError("leadership-lost", source=source, term=term)
         if (metadata.get("uid", ""), metadata.get("generation", 0)) != decided_on:
             raise ClusterError("order-spec-changed", source=source)
-        if found is not None and found.term > term:
+        if found is not None and found.written_under == self._documents.lease and found.term > term:
             raise ClusterError("order-term-superseded", source=source, term=term, newer_term=found.term)
         if found is not None and (replaces is None or found.id != replaces.id):
             raise ClusterError("order-superseded", source=source, order=found.id, nodes=found.placement)
@@ -191,9 +234,11 @@ class OrderWriter:
         with self._lock:
             self._count += 1
             count = self._count
+        identity, lease = f"{term}-{count}", self._documents.lease
         return OrderStatus(
-            id=f"{term}-{count}",
+            id=identity,
             term=term,
+            lease=f"{lease}/{identity}" if lease else "",
             placement=placement,
             at_s=int(at_s * 1e6) / 1e6,  # never later than the decision
             strategy=strategy,

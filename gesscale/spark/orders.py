@@ -34,7 +34,7 @@ from gesscale.spark.session_setup import (
     TEMPLATE_FILE,
     read_base_template,
 )
-from gesscale.wire import OrderDocument, group_of, read_order, text_of
+from gesscale.wire import LEADER_GONE_S, OrderDocument, group_of, read_order, text_of
 
 _LOG = logging.getLogger("gesscale.spark")
 _MIN_WAIT_S, _MAX_WAIT_S = 1.0, 60.0
@@ -46,22 +46,32 @@ class OrderReader:
     """Keeps the current order. Pure, for one thread.
 
     An order of lower rank than the current one is ignored: it comes from a controller that lost its leadership, or from
-    a stale cache. A resource that was deleted and created again starts without an order.
+    a stale cache. So is one under another Lease while a controller under the current one's may live: a status names the
+    Lease of its writer. A resource that was deleted and created again starts without an order.
     """
 
     #: The current order; None before the first.
     order: OrderDocument | None = None
     #: Number of invalid and outdated orders.
     ignored: int = 0
+    #: A clock that does not jump.
+    steady_s: Callable[[], float] = time.monotonic
     _uid: str | None = None
+    _version: str = ""
+    _led_s: float = float("-inf")
     _ignored_last: Problem | None = None
 
     def read(self, resource: Mapping[str, Any]) -> Problem | None:
         """Take the order of a StreamAutoscaler if it is newer; return why it was ignored."""
-        uid = text_of(group_of(resource, "metadata"), "uid")
+        metadata, status = group_of(resource, "metadata"), group_of(resource, "status")
+        uid, version = text_of(metadata, "uid"), text_of(metadata, "resourceVersion")
         if uid != self._uid:
             self._uid, self.order = uid, None
-        value = group_of(resource, "status").get("order")
+        followed = self.order.lease if self.order is not None else ""
+        if version != self._version and text_of(status, "lease") == followed:
+            self._led_s = self.steady_s()
+        self._version = version
+        value = status.get("order")
         if value is None:
             return None
         try:
@@ -69,9 +79,14 @@ class OrderReader:
         except InputError as error:
             identity = text_of(value, "id") if isinstance(value, Mapping) else ""
             return self._ignore(Problem("order-ignored", {"order": identity, "cause": str(error)}))
-        if self.order is not None and order.rank < self.order.rank:
+        if followed and order.lease != followed:
+            if not order.lease or self.steady_s() < self._led_s + LEADER_GONE_S:
+                fields = {"order": order.id, "lease": order.lease, "followed": followed}
+                return self._ignore(Problem("order-of-other-lease", fields))
+        elif self.order is not None and order.rank < self.order.rank:
             return self._ignore(Problem("order-outdated", {"order": order.id, "current": self.order.id}))
-        self.order = order
+        if order != self.order:
+            self.order, self._led_s = order, self.steady_s()
         return None
 
     def _ignore(self, problem: Problem) -> Problem | None:

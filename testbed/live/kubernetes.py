@@ -195,5 +195,5 @@ def controller_command(kubeconfig: Path) -> tuple[str, ...]:
     """Return the command by which users run the controller."""
     return (
         *(str(Path(sys.executable).with_name("gesscale")), "run", "--kubernetes"),
-        *("--kubeconfig", str(kubeconfig), "--namespace", SPACE, "--listen", "127.0.0.1:0"),
+        *("--kubeconfig", str(kubeconfig), "--namespace", SPACE, "--lease-namespace", SPACE, "--listen", "127.0.0.1:0"),
     )

@@ -1,4 +1,7 @@
-"""Candidates for one Lease, on clocks that run apart, over a network that delays, loses and refuses: never two lead."""
+"""Candidates for Leases of one name, on clocks that run apart, over a network that delays, loses and refuses.
+
+People delete the Leases and edit them. Never two lead.
+"""
 
 import heapq
 import random
@@ -89,47 +92,56 @@ class World:
 
 
 class Server:
-    """The Lease, with the optimistic locking of the API server."""
+    """The Leases by namespace, with the optimistic locking of the API server."""
 
     def __init__(self) -> None:
-        self.lease: dict[str, Any] | None = None
+        self.leases: dict[str, dict[str, Any]] = {}
         self._version = count(1)
 
-    def read(self) -> dict[str, Any] | None:
-        return self.lease
-
-    def create(self, spec: dict[str, Any]) -> dict[str, Any]:
-        if self.lease is not None:
+    def create(self, namespace: str, spec: dict[str, Any]) -> dict[str, Any]:
+        if namespace in self.leases:
             raise error_of_response(CALL, 409, "AlreadyExists", "")
         version = str(next(self._version))
-        self.lease = {"metadata": {"name": "l", "uid": version, "resourceVersion": version}, "spec": dict(spec)}
-        return self.lease
+        metadata = {"name": "l", "namespace": namespace, "uid": version, "resourceVersion": version}
+        self.leases[namespace] = {"metadata": metadata, "spec": dict(spec)}
+        return self.leases[namespace]
 
-    def replace(self, lease: dict[str, Any]) -> dict[str, Any]:
-        if self.lease is None:
+    def replace(self, namespace: str, lease: dict[str, Any]) -> dict[str, Any]:
+        if namespace not in self.leases:
             raise error_of_response(CALL, 404, "NotFound", "")
-        wanted, is_now = lease["metadata"], self.lease["metadata"]
+        wanted, is_now = lease["metadata"], self.leases[namespace]["metadata"]
         if (wanted["uid"], wanted["resourceVersion"]) != (is_now["uid"], is_now["resourceVersion"]):
             raise error_of_response(CALL, 409, "Conflict", "")
         metadata = {**is_now, "resourceVersion": str(next(self._version))}
-        self.lease = {"metadata": metadata, "spec": dict(lease["spec"])}
-        return self.lease
+        self.leases[namespace] = {"metadata": metadata, "spec": dict(lease["spec"])}
+        return self.leases[namespace]
+
+    def edit(self, namespace: str, **spec: Any) -> None:
+        if lease := self.leases.get(namespace):
+            self.replace(namespace, {**lease, "spec": {**lease["spec"], **spec}})
 
 
 class Wire:
-    """One candidate's way to the server."""
+    """One candidate's way to the server, and the namespace of its Lease."""
 
-    def __init__(self, world: World, server: Server, chance: random.Random, faults: float) -> None:
+    name = "l"
+
+    def __init__(self, world: World, server: Server, chance: random.Random, faults: float, namespace: str) -> None:
         self.world, self.server, self.chance, self.faults = world, server, chance, faults
+        self.namespace, self.key = namespace, f"{namespace}/l"
 
     def read(self) -> Any:
-        return self._ask(self.server.read)
+        return self._ask(lambda: self.server.leases.get(self.namespace))
+
+    def others(self) -> Any:
+        found = self._ask(lambda: dict(self.server.leases))
+        return {f"{namespace}/l": lease for namespace, lease in found.items() if namespace != self.namespace}
 
     def create(self, spec: Any) -> Any:
-        return self._ask(lambda: self.server.create(spec))
+        return self._ask(lambda: self.server.create(self.namespace, spec))
 
     def replace(self, lease: Any) -> Any:
-        return self._ask(lambda: self.server.replace(lease))
+        return self._ask(lambda: self.server.replace(self.namespace, lease))
 
     def _ask(self, work: Callable[[], Any]) -> Any:
         bad = self.world.now_s < FAULTS_END_S and self.chance.random() < self.faults
@@ -167,11 +179,11 @@ class Candidates:
         self._names = count(1)
         self.world.after_each.append(self._at_most_one_leads)
 
-    def start(self, rate: float, after_s: float) -> None:
+    def start(self, rate: float, after_s: float, namespace: str = "gesscale") -> None:
         name = f"controller-{next(self._names)}"
         offset_s = self.chance.uniform(0, 1e6)
         elector = self.kind(
-            Wire(self.world, self.server, self.chance, self.faults),
+            Wire(self.world, self.server, self.chance, self.faults, namespace),
             name,
             term_floor=lambda: max((term for term, _ in self.acts), default=-1),
             now_s=lambda: offset_s + rate * self.world.now_s,
@@ -194,40 +206,63 @@ class Candidates:
             if self.chance.random() < 0.5:
                 elector.release()  # else it dies
             self.running.remove(elector)
-            self.start(rate, self.chance.uniform(0, 20))
+            self.start(rate, self.chance.uniform(0, 20), namespace)
 
         self.world.spawn(live, after_s)
 
-    def delete_the_lease(self, after_s: float) -> None:
+    def delete_a_lease(self, after_s: float) -> None:
         def delete() -> None:
-            self.server.lease = None
+            for namespace in list(self.server.leases)[:1]:
+                del self.server.leases[namespace]
 
         self.world.spawn(delete, after_s)
+
+    def edit_the_leases(self, after_s: float, what: str) -> None:
+        def edit() -> None:
+            spec = {
+                "holder": {"holderIdentity": self.chance.choice([*(each.identity for each in self.running), "bob"])},
+                "no holder": {"holderIdentity": ""},
+                "a year": {"leaseDurationSeconds": 31_536_000},
+                "terms": {"leaseTransitions": 0},
+                "dates": {"renewTime": "2099-01-01T00:00:00.000000Z", "acquireTime": None},
+            }[what]
+            for namespace in list(self.server.leases):
+                self.server.edit(namespace, **spec)
+
+        self.world.spawn(edit, after_s)
 
     def _at_most_one_leads(self) -> None:
         leaders = [elector.identity for elector in self.running if elector.is_leader()]
         assert len(leaders) <= 1, f"at {self.world.now_s:.2f} s lead {leaders}"
 
 
+EDITS = st.tuples(st.floats(5, FAULTS_END_S), st.sampled_from(("holder", "no holder", "a year", "terms", "dates")))
+
+
 # A candidate stalls after it found no Lease; another one is made, held and deleted before it looks again.
-@example(seed=24, rates=[0.9375, 1.0], faults=0.0, deletions=[45.0])
+@example(seed=24, rates=[0.9375, 1.0], faults=0.0, deletions=[45.0], edits=[], apart=False)
 # One that was only just made is deleted between two looks of another.
-@example(seed=34, rates=[1.0, 1.0, 1.0], faults=0.0, deletions=[19.0])
+@example(seed=34, rates=[1.0, 1.0, 1.0], faults=0.0, deletions=[19.0], edits=[], apart=False)
 @settings(max_examples=examples(60), deadline=None)
 @given(
     seed=st.integers(0, 2**32),
     rates=st.lists(st.floats(0.87, 1.13), min_size=2, max_size=3),
     faults=st.sampled_from((0.0, 0.1, 0.3, 0.6)),
     deletions=st.lists(st.floats(10, FAULTS_END_S), max_size=2),
+    edits=st.lists(EDITS, max_size=3),
+    apart=st.booleans(),
 )
-def test_two_never_lead_at_once_and_terms_only_grow(seed, rates, faults, deletions):
+def test_two_never_lead_at_once_and_terms_only_grow(seed, rates, faults, deletions, edits, apart):
     # clocks may run apart by duration over deadline, 15/10; the slowest and the fastest here are 1.30 apart
     every = Candidates(seed, rates, faults)
     try:
-        for rate in rates:
-            every.start(rate, every.chance.uniform(0, 5))
-        for at_s in deletions:
-            every.delete_the_lease(at_s)
+        for number, rate in enumerate(rates):
+            every.start(rate, every.chance.uniform(0, 5), ("gesscale", "default")[apart and number % 2])
+        # Nobody can know of a leader whose Lease was deleted before the candidate of another namespace started.
+        for at_s in deletions if not apart else ():
+            every.delete_a_lease(at_s)
+        for at_s, what in edits:
+            every.edit_the_leases(at_s, what)
         every.world.run(END_S)
         assert not every.world.failures
     finally:

@@ -15,8 +15,13 @@ Safety rests on two times: a leader trusts a renewal for `renew_deadline_s` from
 waits `duration_s` from the moment it *saw* the record change. Clock rates may differ by the ratio of the two. A
 candidate that finds no Lease creates one at once, but leads only `duration_s` later and under a term taken then: the
 Lease may have been deleted under a leader that has not noticed yet.
+
+Controllers of one cluster share one Lease. A candidate that finds a Lease of the same name alive in another namespace
+follows that one: it looks before it writes its own and again afterwards, so of two candidates at least one sees the
+other. Times in the record are never read; only that the record changed counts.
 """
 
+import logging
 import random
 import socket
 import threading
@@ -27,12 +32,22 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
+from gesscale.common.counted_warnings import CountedWarnings
 from gesscale.common.errors import Problem
+from gesscale.common.logs import log_problem
+from gesscale.errors import ClusterError
 from gesscale.kubernetes.api.connection import Connection, Object
 from gesscale.kubernetes.api.errors import ApiError
 from gesscale.kubernetes.api.resources import LEASES
 
-LEASE_NAME = "gesscale-controller"
+_LOG = logging.getLogger(__name__)
+LEASE_NAMESPACE, LEASE_NAME = "gesscale", "gesscale-controller"
+#: A holder writes this duration when it releases the Lease, as other controllers do. A Lease whose holder was only
+#: removed by hand may still have a leader.
+RELEASED_S = 1
+#: A candidate waits no longer for a silent holder, whatever duration the record states.
+MAX_WAIT_S = 60.0
+_MAX_TRANSITIONS = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +83,22 @@ class LeaseLock:
                 return None
             raise
 
+    @property
+    def key(self) -> str:
+        """Namespace and name."""
+        return f"{self.namespace}/{self.name}"
+
+    def others(self) -> Mapping[str, Object]:
+        """Return the Leases of this name in other namespaces by namespace and name; none without the right to list."""
+        try:
+            pages = list(self.connection.pages(LEASES, field_selector=f"metadata.name={self.name}"))
+        except ApiError as error:
+            if error.lacks_right:
+                return {}
+            raise
+        found = {f"{each['metadata']['namespace']}/{self.name}": each for page in pages for each in page["items"]}
+        return {key: lease for key, lease in found.items() if key != self.key}
+
     def create(self, spec: Mapping[str, Any]) -> Object:
         """Create it."""
         body = {
@@ -76,7 +107,12 @@ class LeaseLock:
             "metadata": {"name": self.name, "namespace": self.namespace},
             "spec": dict(spec),
         }
-        return self.connection.create(LEASES, body, namespace=self.namespace, timeout_s=self.timeout_s)
+        try:
+            return self.connection.create(LEASES, body, namespace=self.namespace, timeout_s=self.timeout_s)
+        except ApiError as error:
+            if error.not_found:
+                raise ClusterError("lease-namespace-missing", namespace=self.namespace, lease=self.key) from None
+            raise
 
     def replace(self, lease: Object) -> Object:
         """Replace it, if it is the newest version."""
@@ -116,8 +152,11 @@ class Elector:
         self._lock_object, self._term_floor, self._on_change = lock, term_floor, on_change
         self._now_s, self._utc_now, self._draw = now_s, utc_now, draw
         self._kept: Object | None = None
-        self._seen: tuple[str, str] | None = None
-        self._seen_s = now_s()
+        self._seen: dict[str, tuple[tuple[str, str], float]] = {}
+        self._ended: frozenset[str] = frozenset()
+        self._alive: frozenset[str] = frozenset()
+        self._warnings = CountedWarnings(_LOG)
+        self._claimed = False
         self._probation_until_s: float | None = None
         self._trusted_until_s = float("-inf")
         self._term: int | None = None
@@ -142,18 +181,24 @@ class Elector:
         at_s = self._now_s() if now_s is None else now_s
         return self._probation_until_s is None and at_s < self._trusted_until_s
 
+    def has_ended(self, lease: str) -> bool:
+        """Return whether nobody leads under another Lease; False if not known, as for one that was deleted."""
+        return lease in self._ended
+
     def step(self) -> float:
         """Try once to acquire or renew the Lease; return seconds until the next try."""
-        sent_s = self._now_s()
+        sent_s, before = self._now_s(), self._problem
         try:
             won = self._acquire_or_renew()
             self._problem = None
-        except ApiError as error:
+        except ClusterError as error:
             won = False
             self._problem = error.problem
         except Exception as error:  # noqa: BLE001  # a dead thread would never lead again, without a sign
             won = False
             self._problem = Problem("election-failed", {"cause": f"{type(error).__name__}: {error}"})
+        if self._problem is not None and (before is None or before.code != self._problem.code):
+            log_problem(_LOG, logging.WARNING, self._problem.code, **self._problem.fields)
         if won and not self._stopping.is_set():
             self._trusted_until_s = sent_s + self.times.renew_deadline_s
         leads = self.is_leader()
@@ -173,9 +218,10 @@ class Elector:
             releases = self._holder == self.identity and self._probation_until_s is None
             lease = self._lock_object.read() if releases else None
             if lease is not None and _spec(lease).get("holderIdentity") == self.identity:
-                spec = {**_spec(lease), "holderIdentity": "", "renewTime": self._stamp()}
+                spec = {**_spec(lease), "holderIdentity": "", "leaseDurationSeconds": RELEASED_S}
+                spec["renewTime"] = self._stamp()
                 self._lock_object.replace({**lease, "spec": spec})
-        except ApiError as error:
+        except ClusterError as error:
             self._problem = error.problem
 
     def start(self) -> None:
@@ -199,21 +245,26 @@ class Elector:
     def _acquire_or_renew(self) -> bool:
         # A leader has the Lease as it wrote it; if another process has written since, the update is a conflict.
         kept, self._kept = self._kept, None
-        lease = kept if kept is not None and self.is_leader() else self._lock_object.read()
+        leads = self.is_leader()
+        lease = kept if kept is not None and leads else self._lock_object.read()
         spec = {} if lease is None else _spec(lease)
-        self._observe(lease, spec)
-        holder = self._holder
-        ours = holder == self.identity
-        released = lease is not None and not holder
-        if not (ours or released or lease is None) and self._now_s() < self._seen_s + self._takeover_wait_s(spec):
+        self._holder = str(spec.get("holderIdentity") or "")
+        # Whoever edits the holder by hand may write any name while another process leads.
+        self._claimed = self._claimed and self._holder == self.identity
+        ours, key = self._claimed, self._lock_object.key
+        free = ours or self._is_free(key, lease) or lease is None
+        if not leads and (free or self._now_s() >= self._observe(key, lease) + self.times.renew_deadline_s):
+            self._check_others()
+        if not free:
             return False
-        term = _non_negative(spec.get("leaseTransitions"))
+        term = _non_negative(spec.get("leaseTransitions")) + (lease is not None and not ours)
+        if ours and self._term is not None:
+            term = max(term, self._term)
+        if not leads:
+            term = max(term, self._term_floor() + 1)  # others may have ordered meanwhile
         probation_until_s = self._probation_until_s if ours else None
-        if ours and probation_until_s is not None and self._now_s() >= probation_until_s:
-            # Probation is over: the term must exceed that of every order until now.
-            probation_until_s, term = None, max(term, self._term_floor() + 1)
-        elif not ours or self._term is None:
-            term = max(term + (lease is not None), self._term_floor() + 1)
+        if probation_until_s is not None and self._now_s() >= probation_until_s:
+            probation_until_s = None
         stamp = self._stamp()
         renewed = {
             **spec,
@@ -221,28 +272,52 @@ class Elector:
             "leaseDurationSeconds": max(1, round(self.times.duration_s)),
             "acquireTime": spec.get("acquireTime", stamp) if ours else stamp,
             "renewTime": stamp,
-            "leaseTransitions": term,
+            "leaseTransitions": min(term, _MAX_TRANSITIONS),
         }
+        self._claimed = True
         if lease is None:
+            # It may have been deleted under a leader that has not noticed yet; wait until its trust has run out, also
+            # if the answer is lost.
+            self._probation_until_s = self._now_s() + self.times.duration_s
             kept = self._lock_object.create(renewed)
-            # It may have been deleted under a leader that has not noticed yet; wait until its trust has run out.
             probation_until_s = self._now_s() + self.times.duration_s
         else:
             kept = self._lock_object.replace({**lease, "spec": renewed})
-        self._observe(kept, _spec(kept))
+        self._holder = self.identity
+        self._observe(key, kept)
+        if not leads:
+            self._check_others()
         self._kept, self._term, self._probation_until_s = kept, term, probation_until_s
         return True
 
-    def _observe(self, lease: Object | None, spec: Mapping[str, Any]) -> None:
-        metadata = {} if lease is None else lease["metadata"]
-        seen = str(metadata.get("uid", "")), str(metadata.get("resourceVersion", ""))
-        self._holder = str(spec.get("holderIdentity") or "")
-        if seen != self._seen:
-            self._seen, self._seen_s = seen, self._now_s()
+    def _check_others(self) -> None:
+        """Raise if a Lease of the same name lives in another namespace."""
+        # One that was deleted may still have a leader.
+        others = {**dict.fromkeys(self._alive), **self._lock_object.others()}
+        self._ended = frozenset(key for key, lease in others.items() if self._is_free(key, lease))
+        self._alive = frozenset(others) - self._ended
+        for key in self._alive:
+            holder = _spec(others[key] or {}).get("holderIdentity")
+            raise ClusterError("lease-held-elsewhere", lease=key, holder=holder or "nobody", own=self._lock_object.key)
 
-    def _takeover_wait_s(self, spec: Mapping[str, Any]) -> float:
-        """Return how long the holder may be silent: its own lease duration, if that is longer than ours."""
-        return max(self.times.duration_s, float(_non_negative(spec.get("leaseDurationSeconds"))))
+    def _observe(self, key: str, lease: Object | None) -> float:
+        """Return when a change of a Lease was seen last."""
+        metadata = {} if lease is None else lease["metadata"]
+        version = str(metadata.get("uid", "")), str(metadata.get("resourceVersion", ""))
+        seen, since_s = self._seen.get(key, (None, 0.0))
+        if seen != version:
+            since_s = self._now_s()
+            self._seen[key] = version, since_s
+        return since_s
+
+    def _is_free(self, key: str, lease: Object | None) -> bool:
+        """Return whether its holder released a Lease, or was silent for too long."""
+        since_s, spec = self._observe(key, lease), {} if lease is None else _spec(lease)
+        stated_s = float(_non_negative(spec.get("leaseDurationSeconds")))
+        if stated_s > MAX_WAIT_S:
+            self._warnings.warn("lease-duration-excessive", source=key, stated_s=stated_s, wait_s=MAX_WAIT_S)
+        released = not spec.get("holderIdentity") and stated_s == RELEASED_S
+        return released or self._now_s() >= since_s + max(self.times.duration_s, min(stated_s, MAX_WAIT_S))
 
     def _stamp(self) -> str:
         return self._utc_now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -10,7 +10,15 @@ from dataclasses import dataclass, field
 from gesscale.common.threads import in_thread
 from gesscale.kubernetes.api.connection import Connection
 from gesscale.kubernetes.api.events import Events
-from gesscale.kubernetes.api.lease import LEASE_NAME, ElectionTimes, Elector, LeaseLock, new_identity, steady_now_s
+from gesscale.kubernetes.api.lease import (
+    LEASE_NAME,
+    LEASE_NAMESPACE,
+    ElectionTimes,
+    Elector,
+    LeaseLock,
+    new_identity,
+    steady_now_s,
+)
 from gesscale.kubernetes.controller.latencies import LatencyMaps
 from gesscale.kubernetes.controller.probes import HealthSnapshot
 from gesscale.kubernetes.controller.scheduling import WorkflowScheduler
@@ -45,8 +53,8 @@ class ControllerOptions:
 
     #: Namespace of the StreamAutoscalers; None for all.
     namespace: str | None = None
-    #: The Lease of the leader election; by default in the controller's namespace (lease_namespace, lease_name).
-    lease_namespace: str | None = None
+    #: The Lease of the leader, the same for all controllers of the same resources (lease_namespace, lease_name).
+    lease_namespace: str = LEASE_NAMESPACE
     lease_name: str = LEASE_NAME
     #: Times of the election.
     times: ElectionTimes = field(default_factory=ElectionTimes)
@@ -81,19 +89,18 @@ class Controller:
         self.identity = new_identity()
         self._stopping, self._waking = False, threading.Event()
         self._watches = Watches(connection, options.namespace, self._waking.set)
+        self._lease = LeaseLock(connection, options.lease_namespace, options.lease_name)
         self._elector = Elector(
-            LeaseLock(connection, options.lease_namespace or connection.namespace, options.lease_name),
-            self.identity,
-            times=options.times,
-            term_floor=self._highest_term,
-            on_change=self._waking.set,
+            self._lease, self.identity, times=options.times, term_floor=self._highest_term, on_change=self._waking.set
         )
         self.metrics = ScalerMetrics(version, self._api_figures)
         self.journal = Journal()
         self._reservations = Reservations()
         self._budget = ChangeBudget(options.max_changing_operators)
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="report")
-        documents = Documents(connection, self._watches.documents)
+        documents = Documents(
+            connection, self._watches.documents, lease=self._lease.key, has_ended=self._elector.has_ended
+        )
         events = Events(connection, self.identity, now_s=now_s)
         reporter = StatusReporter(documents, events, self.metrics, self._term, now_s)
         targets = Targets((*_OWN_TARGETS, *options.allowed_targets), self._watches.snapshot)
@@ -167,7 +174,8 @@ class Controller:
 
     def _report_leadership(self, leads: bool) -> None:
         self.metrics.lead(leads)
-        _LOG.info("%s, term %s", "leadership acquired" if leads else "leadership lost", self._elector.term)
+        done = "acquired" if leads else "lost"
+        _LOG.info("leadership %s lease=%s term=%s", done, self._lease.key, self._elector.term)
         if not leads:
             self._give_up_leadership()
 

@@ -31,7 +31,7 @@ from gesscale.service.metrics import desired_placement
 from gesscale.wire import group_of
 from perfmodel import Estimate
 
-_LASTING = ("order", "memory", "model")
+_LASTING = ("order", "memory", "model", "lease")
 _FINDING_CHARS = 256
 _NODE_CHARS = 200
 _DECISION_CHARS = 512
@@ -83,7 +83,11 @@ def new_status(old: Mapping[str, Any], step: ObservedStep, now_s: float) -> dict
     ).document()
     if step.live is None:
         del status["placement"]
-    kept = {"order": _order(old.get("order"), known.latest(name)), "model": status.get("model") or old.get("model")}
+    kept = {
+        "order": _order(old.get("order"), known.latest(name)),
+        "model": status.get("model") or old.get("model"),
+        "lease": old.get("lease"),
+    }
     return status | {key: value for key, value in kept.items() if value is not None}
 
 

@@ -11,7 +11,7 @@ from gesscale.common.errors import InvalidValueError
 from gesscale.fields import MAX_EXACT_INTEGER
 from gesscale.kubernetes.resource.parts import MAX_LISTED_NODES, ExactMoment, NodeName, Reported, like
 from gesscale.model.order import Order
-from gesscale.wire import Strategy, entries_of, group_of, order_problem
+from gesscale.wire import Strategy, entries_of, group_of, lease_of, order_problem
 
 MAX_HISTORY = 10
 #: Fields that the controller adds after it has written an order.
@@ -30,9 +30,17 @@ class OrderStatus(Reported, Order):
     )
     at_s: ExactMoment = like(Order, "at_s")
     strategy: Strategy = Field(Strategy.LIVE, description="How executors are replaced.")
+    lease: str = Field(
+        "", max_length=400, description="Lease of the leader that wrote it, and id: ``<namespace>/<name>/<id>``."
+    )
     settled_at_s: ExactMoment | None = like(Order, "settled_at_s")
     downtime_s: float | None = like(Order, "downtime_s", alias="downtimeSeconds")
     first_tasks_s: float | None = like(Order, "first_tasks_s", alias="firstTasksSeconds")
+
+    @property
+    def written_under(self) -> str:
+        """The Lease of the leader that wrote it, ``namespace/name``; empty if it is not known."""
+        return lease_of({"id": self.id, "lease": self.lease})
 
     @model_validator(mode="after")
     def _check(self) -> "OrderStatus":

@@ -202,6 +202,9 @@ class StreamAutoscalerStatus(Reported):
     """Observed state of one operator."""
 
     observed_generation: int | None = Field(None, ge=0, description="Generation of the spec that was applied last.")
+    lease: str | None = Field(
+        None, max_length=320, description="Lease of the controller that wrote this status, ``<namespace>/<name>``."
+    )
     replicas: int | None = Field(None, ge=0, description="Live replicas.")
     desired_replicas: int | None = Field(None, ge=0, description="Ordered or recommended replicas.")
     placement: Placement = Field((), description="Nodes with a live replica, sorted.")

@@ -45,6 +45,68 @@ class TestOrderReader:
         assert (reader.order.id, reader.ignored) == ("1-1", 1)
 
 
+class TestLeases:
+    """Orders under Leases A and B, and statuses that name the Lease of their writer."""
+
+    def setup_method(self):
+        self.now_s, self.version = 0.0, 0
+        self.reader = OrderReader(steady_s=lambda: self.now_s)
+
+    def read(self, identity, node, lease, *, reports=None):
+        """Read a new version with an order under a Lease, whose controller reports unless another is named."""
+        self.version += 1
+        signed = {"lease": f"{lease}/{identity}"} if lease else {}
+        document = resource({**order(identity, node), **signed}, version=str(self.version))
+        document["status"]["lease"] = reports or lease
+        problem = self.reader.read(document)
+        return problem and problem.code
+
+    def test_an_order_of_another_lease_is_refused_while_the_first_may_live(self):
+        assert self.read("3-1", "a", "gesscale/A") is None
+        assert self.read("9-1", "b", "default/B") == "order-of-other-lease"
+        self.now_s = 119.0
+        assert self.read("3-1", "a", "gesscale/A") is None  # A reports
+        self.now_s = 238.0
+        assert self.read("9-1", "b", "default/B") == "order-of-other-lease"
+        assert self.reader.order.placement == ("a",)
+        self.now_s = 239.0  # two minutes without a word of A
+        assert self.read("9-1", "b", "default/B") is None
+        assert self.reader.order.placement == ("b",)
+        assert self.read("3-2", "a", "gesscale/A") == "order-of-other-lease"
+
+    def test_terms_are_compared_within_a_lease_only(self):
+        self.read("9-1", "a", "gesscale/A")
+        self.now_s = 120.0
+        assert self.read("0-1", "b", "gesscale/B") is None
+
+    def test_reports_of_the_new_controller_do_not_prolong_the_old_one(self):
+        self.read("3-1", "a", "gesscale/A")
+        self.now_s = 60.0
+        self.read("3-1", "a", "gesscale/A", reports="gesscale/B")  # B leads and has not ordered yet
+        self.now_s = 120.0
+        assert self.read("4-1", "b", "gesscale/B") is None
+
+    def test_an_older_version_of_the_controller_is_refused(self):
+        self.read("3-1", "a", "gesscale/A")
+        self.now_s = 10_000.0
+        assert self.read("9-1", "b", "") == "order-of-other-lease"
+        # its merge patch leaves the member of the order before in place
+        document = resource({**order("9-1", "b"), "lease": "gesscale/A/3-1"}, version="99")
+        assert self.reader.read(document).code == "order-of-other-lease"
+        assert self.reader.order.placement == ("a",)
+
+    def test_a_driver_that_follows_none_takes_any(self):
+        assert self.read("3-1", "a", "") is None
+        assert self.read("4-1", "b", "gesscale/A") is None
+        assert self.reader.order.lease == "gesscale/A"
+
+    def test_a_recreated_resource_is_new(self):
+        self.read("3-1", "a", "gesscale/A")
+        document = resource({**order("0-1", "b"), "lease": "default/B/0-1"}, uid="other")
+        assert self.reader.read(document) is None
+        assert self.reader.order.placement == ("b",)
+
+
 class Watched:
     """A running watch, and a way to wait for an order."""
 

@@ -19,7 +19,7 @@ QUICK = ElectionTimes(duration_s=0.8, renew_deadline_s=0.6, renew_every_s=0.1, r
 """On a busy machine a leader with these times may lose its Lease for a moment."""
 GIVEN_BACK = {
     "metadata": {"name": "gesscale-controller", "uid": "u", "resourceVersion": "1"},
-    "spec": {"holderIdentity": "", "leaseTransitions": 0},
+    "spec": {"holderIdentity": "", "leaseDurationSeconds": 1, "leaseTransitions": 0},
 }
 """A released Lease is acquired at once; the creator of a Lease would wait for a former leader."""
 NODE_STATUS = {
@@ -59,7 +59,7 @@ class Cluster:
         if method == "POST" and "/leases" not in path:  # a review of a right, or an event
             return as_json({"status": {"allowed": True}}, 201)
         if "/leases" in path:
-            return self._reply_lease(method, body)
+            return self._reply_lease(method, body) if "/namespaces/" in path else as_json({"metadata": {}, "items": []})
         if path.endswith("/streamautoscalers") and not self.lists:
             return refusal(403, "Forbidden", "no")
         if method == "PATCH":

@@ -67,3 +67,50 @@ def test_a_recreated_resource_has_a_new_status(api, documents):
     api.delete("op")
     api.put(status={})
     assert documents.newest(OP)["status"] == {}
+
+
+class TestLeases:
+    """A resource has one controller: the one whose Lease the status names."""
+
+    @pytest.fixture(autouse=True)
+    def _two(self, api):
+        self.api, self.now_s, self.ended = api, 0.0, set()
+        self.mine, self.other = (
+            Documents(
+                api, api.watched, lease=lease, has_ended=lambda lease: lease in self.ended, steady_s=lambda: self.now_s
+            )
+            for lease in ("gesscale/A", "default/B")
+        )
+
+    def write(self, documents, at_s, replicas=2):
+        self.now_s = at_s
+        self.api.catch_up()
+        documents.change_status(OP, lambda _: {"replicas": replicas})
+
+    def test_the_first_writer_keeps_it_while_it_writes(self):
+        self.write(self.mine, 0)
+        assert self.api.status() == {"replicas": 2, "lease": "gesscale/A"}
+        for at_s in (1, 100, 200):
+            with refused_with("resource-led-elsewhere", ClusterError, lease="gesscale/A", own="default/B"):
+                self.write(self.other, at_s)
+            self.write(self.mine, at_s + 0.5, at_s)
+        with refused_with("resource-led-elsewhere", ClusterError):
+            self.write(self.other, 319)  # the last write was seen at 200 s, that of 200.5 s now
+        with refused_with("resource-led-elsewhere", ClusterError):
+            self.write(self.other, 438)
+        self.write(self.other, 439)
+        assert self.api.status()["lease"] == "default/B"
+        with refused_with("resource-led-elsewhere", ClusterError, lease="default/B"):
+            self.write(self.mine, 440)
+
+    def test_of_two_that_write_first_one_wins(self):
+        self.api.meanwhile = lambda: self.write(self.mine, 0)
+        with refused_with("resource-led-elsewhere", ClusterError, lease="gesscale/A"):
+            self.write(self.other, 0)
+        assert self.api.status()["lease"] == "gesscale/A"
+
+    def test_it_is_taken_at_once_from_a_lease_that_has_ended(self):
+        self.write(self.mine, 0)
+        self.ended.add("gesscale/A")
+        self.write(self.other, 1)
+        assert self.api.status()["lease"] == "default/B"

@@ -5,6 +5,7 @@ from kube import EPOCH_S, SPACE, FakeApi, order, order_writer_of, refused
 from refusals import refused as refused_with
 
 from gesscale.errors import ClusterError
+from gesscale.kubernetes.order_store import Documents, OrderWriter
 from gesscale.kubernetes.resource.order import MAX_HISTORY, OrderStatus
 
 OP = (SPACE, "op")
@@ -97,3 +98,13 @@ def test_a_replaced_order_moves_to_the_history(api):
     for number in range(12):
         second = write(api, order_writer, "a" if number % 2 else "b", replaces=second)
     assert len(api.status()["history"]) == MAX_HISTORY
+
+
+def test_an_order_names_its_lease_and_replaces_one_of_another(api):
+    order_writer = OrderWriter(Documents(api, api.watched, lease="gesscale/A"), lambda: 3)
+    api.put(mode="Act", status={"order": order(1, "a", term=9)})  # of a controller that does not sign
+    unsigned = order_writer.current_order(OP)
+    found = write(api, order_writer, "a", term=3, replaces=unsigned)
+    assert (found.id, found.written_under, api.status()["order"]["lease"]) == ("3-1", "gesscale/A", "gesscale/A/3-1")
+    assert api.status()["lease"] == "gesscale/A"
+    assert write(api, order_writer, "a", term=3, replaces=found) is found
