@@ -1,26 +1,13 @@
 """``gesscale explain``: the last decisions and their reasons."""
 
-from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.table import Table
 
+from gesscale.cli.decision_table import decision_table, format_model, format_when
 from gesscale.cli.options import ContextOption, KubeconfigOption, NamespaceOption, operators_of
-from gesscale.cli.output import (
-    Output,
-    OutputOption,
-    emit,
-    format_estimate,
-    format_placement,
-    join_nonempty,
-    rate,
-    stderr_console,
-    table,
-    with_unit,
-)
+from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
 from gesscale.common import API_VERSION
 from gesscale.errors import InputError
 
@@ -48,8 +35,15 @@ def explain(
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1_000_000, help="Maximum number of decisions.")] = 5,
     output: OutputOption = Output.TABLE,
     kubernetes: Annotated[
-        bool, typer.Option("--kubernetes", help="Read the status of StreamAutoscalers instead of a knowledge file.")
+        bool, typer.Option("--kubernetes", help="Read StreamAutoscalers and their controller's page instead.")
     ] = False,
+    page: Annotated[
+        str | None,
+        typer.Option(
+            help="With --kubernetes: address of the controller's page. Default: http://localhost:8080, if it answers.",
+            show_default=False,
+        ),
+    ] = None,
     namespace: NamespaceOption = None,
     kubeconfig: KubeconfigOption = None,
     context: ContextOption = None,
@@ -59,17 +53,15 @@ def explain(
     Exit 2: there is no such operator.
     """
     if kubernetes:
-        from gesscale.cli.explain_resource import explanation_tables, print_page_hint, read_resources
+        from gesscale.cli.explain_resource import explain_resources
 
         if knowledge or config:
             conflicting = ("--knowledge", "--config")
             raise InputError("usage-conflict", command="explain", expected="--kubernetes", conflicting=conflicting)
-        found = read_resources(operator, namespace=namespace, kubeconfig=kubeconfig, context=context)
-        if not found:
-            stderr_console.print("no StreamAutoscaler found")
-        tables = [each for resource in found for each in explanation_tables(resource)]
-        emit({"apiVersion": API_VERSION, "streamautoscalers": found}, output, tables)
-        print_page_hint()
+        document, tables = explain_resources(
+            operator, limit, page, namespace=namespace, kubeconfig=kubeconfig, context=context
+        )
+        emit({"apiVersion": API_VERSION, **document}, output, tables)
         return
     from gesscale.knowledge.sqlite import SqliteHistory
 
@@ -84,9 +76,9 @@ def explain(
     if not decisions:
         whose = f" about operator {operator!r}" if operator else ""
         stderr_console.print(f"{path} holds no decisions{whose} yet")
-    tables = [_explanation(decision) for decision in decisions]
+    tables = [decision_table(decision) for decision in decisions]
     if models:
-        rows = [(_when(model), model["operator"], _model(model)) for model in models]
+        rows = [(format_when(model), model["operator"], format_model(model)) for model in models]
         tables.append(table("how the model changed", ("at", "operator", "model"), rows))
     emit({"apiVersion": API_VERSION, "decisions": decisions, "models": models}, output, tables)
 
@@ -113,79 +105,3 @@ def _knowledge_file(knowledge: Path | None, config: Path | None) -> Path:
             raise InputError("knowledge-file-is-directory", file=path)
         raise InputError("knowledge-file-missing", file=path)
     return path
-
-
-def _explanation(decision: Mapping[str, Any]) -> Table:
-    title = f"{_when(decision)}  {decision['operator']}: {decision['sentence']}"
-    return table(title, ("policy", decision["policy"]), [row for row in _rows(decision) if row[1]])
-
-
-def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    from gesscale.model.decision import MapStatus, format_replicas
-
-    analysis, plan, outcome = decision["analysis"], decision["plan"], decision["outcome"]
-    reading = analysis["reading"] or {}
-    yield "analysis", join_nonempty(f"{analysis['verdict']}, {analysis['reason']}", analysis["detail"])
-    yield "input rate (IR)", rate(reading.get("input_rows_per_s"))
-    yield "throughput (CT)", rate(reading.get("throughput_rows_per_s"))
-    yield "backlog", with_unit(reading.get("backlog_rows"), "rows")
-    yield "back pressure", _share(reading.get("saturated_share"))
-    yield "placement", format_placement(reading.get("placement", ()), analysis["nd_max_ms"])
-    yield "state partitions", _state(reading.get("by_node") or {})
-    yield "useful replicas", with_unit(reading.get("useful_replicas"), "at most")
-    yield "MST", format_estimate(analysis["mst"])
-    yield "headroom (DT)", with_unit(analysis["headroom_pct"], "%")
-    yield "model", _model(analysis["model"])
-    yield "latency map", MapStatus(**decision.get("latency_map", {})).sentence
-    yield "plan", format_placement(plan["placement"], plan["nd_max_ms"])
-    yield "MST planned", format_estimate(plan["mst"])
-    yield "outcome", join_nonempty(outcome["status"], outcome["detail"])
-    yield "took", with_unit(outcome["seconds"] or None, "s")
-    for candidate in plan.get("candidates", ()):
-        moved = f", {candidate['moved']} moved" if candidate.get("moved") else ""
-        yield f"{format_replicas(candidate['replicas'])}{moved}", _candidate(candidate)
-    for lost in plan["rejections"]:
-        yield f"not {lost['node']}", join_nonempty(lost["reason"], lost["detail"])
-        if lost.get("others"):
-            yield (
-                f"not {lost['others']} others",
-                join_nonempty(lost["reason"], ", ".join(lost.get("other_nodes", ()))),
-            )
-    listed = {lost["node"] for lost in plan["rejections"]}
-    for ineligible in decision.get("ineligible", ()):
-        if ineligible["node"] not in listed:
-            others = f"; {ineligible['others']} others too" if ineligible.get("others") else ""
-            yield f"ineligible {ineligible['node']}", join_nonempty(ineligible["reason"], ineligible["detail"]) + others
-
-
-def _state(by_node: Mapping[str, Mapping[str, Any]]) -> str:
-    from gesscale.model.observation import HOLDS_NONE_YET, SEVERAL_PARTITIONS
-
-    counts = {node: each.get("state_partitions") for node, each in sorted(by_node.items())}
-    none_yet = f" ({HOLDS_NONE_YET})" if max((n or 0 for n in counts.values()), default=0) >= SEVERAL_PARTITIONS else ""
-    return ", ".join(
-        f"{node} {count}{'' if count else none_yet}" for node, count in counts.items() if count is not None
-    )
-
-
-def _candidate(candidate: Mapping[str, Any]) -> str:
-    wait_s, late_s = candidate["wait_s"], candidate["late_s"]
-    waits = "rows wait without end" if wait_s is None else f"rows wait up to {wait_s:.0f} s" if wait_s else ""
-    late = f"late by {late_s:.0f} s" if late_s else ""
-    return join_nonempty(f"MST {format_estimate(candidate['mst'])}", ", ".join(filter(None, (waits, late))))
-
-
-def _when(record: Mapping[str, Any]) -> str:
-    return datetime.fromtimestamp(record["at_s"], UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def _model(model: Mapping[str, Any] | None) -> str:
-    from gesscale.model.document import codec
-    from gesscale.model.model_text import model_lines
-    from perfmodel import ModelSummary
-
-    return "\n".join(model_lines(codec(ModelSummary).validate_python(model))) if model else ""
-
-
-def _share(value: float | None) -> str:
-    return "" if value is None else f"{100 * value:.0f} % of the batches saturated"

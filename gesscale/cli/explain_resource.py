@@ -1,123 +1,185 @@
-"""Tables of the last decision in the status of a StreamAutoscaler."""
+"""``gesscale explain --kubernetes``: decisions from the controller's page, or the last one from the status."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import http
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 
-from gesscale.cli.output import format_estimate, format_placement, join_nonempty, rate, stderr_console, table, with_unit
-from gesscale.errors import InputError
+from gesscale.cli.decision_table import decision_table
+from gesscale.cli.output import stderr_console, table, warn, with_unit
+from gesscale.common.errors import Problem
+from gesscale.errors import ClusterError, InputError
+from gesscale.kubernetes.api.connection import Connection
+from gesscale.kubernetes.api.credentials import connect
+from gesscale.kubernetes.api.errors import ApiError
+from gesscale.kubernetes.api.lease import LEASE_NAME
+from gesscale.kubernetes.api.resources import LEASES, STREAM_AUTOSCALERS
 from gesscale.kubernetes.resource.order import OrderStatus, order_of, past_orders
-from gesscale.kubernetes.resource.parts import format_instant
+from gesscale.kubernetes.resource.parts import format_instant, parse_instant_s
 from gesscale.kubernetes.resource.status import ModelStatus
-from gesscale.model.model_text import model_lines
+from gesscale.service.client import read_page
+from gesscale.validation import nearest
+from gesscale.wire import group_of
 
-#: Forwards the page of the leading controller to this machine.
-_PORT_FORWARD = (
-    "kubectl -n gesscale port-forward "
-    "\"$(kubectl -n gesscale get lease gesscale-controller -o jsonpath='{.spec.holderIdentity}' | cut -d_ -f1)\" 8080"
-)
-
-_COLUMNS = ("at", "replicas", "reason", "outcome", "downtime")
-
-
-def print_page_hint() -> None:
-    """Print on stderr how to open the controller's page from this machine."""
-    stderr_console.print(f"to open the page: {_PORT_FORWARD}\nthen http://localhost:8080 in a browser")
+Resource = Mapping[str, Any]
+_PAGE = "http://localhost:8080"
+_CONTROLLER_NAMESPACE = "gesscale"
+_ORDERS = ("at", "replicas", "reason", "outcome", "downtime")
 
 
-def read_resources(
-    name: str | None, *, namespace: str | None, kubeconfig: Path | None, context: str | None
-) -> tuple[Mapping[str, Any], ...]:
-    """Read StreamAutoscalers.
+def explain_resources(
+    name: str | None,
+    limit: int,
+    page: str | None,
+    *,
+    namespace: str | None,
+    kubeconfig: Path | None,
+    context: str | None,
+) -> tuple[Mapping[str, Any], list[Table]]:
+    """Return the document and the tables of one StreamAutoscaler, or of all.
 
     Parameters
     ----------
-    name
-        Name of one; None for all of the namespace, or of all namespaces.
+    limit
+        Maximum number of decisions, and of orders, of each.
+    page
+        Address of the controller's page; None to try that of a port-forward.
 
     Raises
     ------
     InputError
         If the kubeconfig is unusable, or there is no such resource.
     ClusterError
-        If the API server refuses.
+        If the API server refuses, or the named page does not respond.
     """
-    from gesscale.kubernetes.api.credentials import connect
-    from gesscale.kubernetes.api.errors import ApiError
-    from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS
-
     connection = connect(kubeconfig, context)
     try:
-        if name is not None:
-            found = [connection.get(STREAM_AUTOSCALERS, name, namespace=namespace or connection.namespace)]
-        else:
-            pages = connection.pages(STREAM_AUTOSCALERS, namespace=namespace)
-            found = [item for page in pages for item in page["items"]]
-    except ApiError as error:
-        if error.status != 404:
-            raise
-        where = namespace or connection.namespace
-        raise InputError("resource-missing", namespace=where, name=name) from error
+        found = _resources(connection, name, namespace)
+        decisions = [_decisions(each, page, limit) for each in found]
+        if not all(decisions):
+            _print_hint(connection)
     finally:
         connection.close()
-    return tuple(sorted(found, key=lambda each: (each["metadata"]["namespace"], each["metadata"]["name"])))
+    tables = []
+    for resource, made in zip(found, decisions, strict=True):
+        shown = made or [_last_decision(resource)] if group_of(resource, "status").get("lastDecision") else made
+        tables += [*map(decision_table, shown), *_status_tables(resource, limit)]
+    listed = [decision for made in decisions for decision in made]
+    return {"streamautoscalers": found, "decisions": listed}, tables
 
 
-def explanation_tables(resource: Mapping[str, Any]) -> Iterator[Table]:
-    """Yield the tables that explain one resource."""
-    status = resource.get("status") or {}
-    decision = status.get("lastDecision") or {}
-    decided = join_nonempty(decision.get("at", ""), decision.get("message", "no decision yet"))
-    metadata = resource["metadata"]
-    title = f"{metadata['namespace']}/{metadata['name']}: {decided}"
-    yield table(title, ("of the status", ""), [row for row in _rows(status, decision) if row[1]])
+def _resources(connection: Connection, name: str | None, namespace: str | None) -> Sequence[Resource]:
+    where = namespace or (connection.namespace if name else None)
+    try:
+        pages = list(connection.pages(STREAM_AUTOSCALERS, namespace=where))
+    except ApiError as error:
+        if error.status != http.HTTPStatus.FORBIDDEN:
+            raise
+        scope = "all namespaces" if where is None else f"namespace {where}"
+        raise ClusterError("explain-forbidden", scope=scope, cause=error.fields["cause"]) from error
+    found = [item for page in pages for item in page["items"]]
+    names = [each["metadata"]["name"] for each in found]
+    if name and name not in names:
+        raise InputError("resource-missing", namespace=where, name=name, nearest=nearest(name, names))
+    if not found:
+        warn([Problem("resources-absent", {"scope": f"namespace {where}" if where else "any namespace"})])
+    chosen = [each for each in found if name in {None, each["metadata"]["name"]}]
+    return sorted(chosen, key=lambda each: (each["metadata"]["namespace"], each["metadata"]["name"]))
+
+
+def _decisions(resource: Resource, page: str | None, limit: int) -> list[dict[str, Any]]:
+    """Return the newest decisions that the page has of a resource, newest first; none if it serves another cluster."""
+    metadata, last = resource["metadata"], group_of(group_of(resource, "status"), "lastDecision")
+    workflow = f"{metadata['namespace']}/{group_of(resource, 'spec').get('workflow') or metadata['name']}"
+    key = {"workflow": workflow, "operator": metadata["name"]}
+    try:
+        moments_s = [point["at_s"] for point in read_page(page or _PAGE, "points", **key)["points"]]
+        if page is None and all(format_instant(each) != last.get("at") for each in moments_s):
+            return []
+        return [read_page(page or _PAGE, "decision", **key, at_s=each) for each in reversed(moments_s[-limit:])]
+    except ClusterError:
+        if page is not None:
+            raise
+        return []
+
+
+def _print_hint(connection: Connection) -> None:
+    """Print on stderr how to open the page of the leader, if one leads within the cluster."""
+    try:
+        lease = connection.get(LEASES, LEASE_NAME, namespace=_CONTROLLER_NAMESPACE)
+    except ApiError:
+        return
+    if pod := str(group_of(lease, "spec").get("holderIdentity") or "").partition("_")[0]:
+        forward = f"kubectl -n {_CONTROLLER_NAMESPACE} port-forward {pod} 8080"
+        stderr_console.print(f"for all figures of the newest decisions, run in another terminal: {forward}")
+
+
+def _last_decision(resource: Resource) -> dict[str, Any]:
+    """Return what the status keeps of the last decision, in the form of a decision."""
+    status, metadata = group_of(resource, "status"), resource["metadata"]
+    last, load, advised, pool, latency_map = (
+        group_of(status, key) for key in ("lastDecision", "load", "recommendation", "nodePool", "latencyMap")
+    )
+    model, message = status.get("model"), latency_map.get("message", "")
+    return {
+        "at_s": parse_instant_s(last["at"]),
+        "operator": f"{metadata['namespace']}/{metadata['name']}",
+        "policy": group_of(group_of(resource, "spec"), "policy").get("name", ""),
+        "sentence": last.get("message", ""),
+        "analysis": {
+            "verdict": "",
+            "reason": "",
+            "detail": "",
+            "reading": {
+                "input_rows_per_s": load.get("inputRowsPerSecond"),
+                "throughput_rows_per_s": load.get("throughputRowsPerSecond"),
+                "backlog_rows": load.get("backlogRows"),
+                "saturated_share": load.get("saturatedShare"),
+                "placement": status.get("placement", ()),
+            },
+            "nd_max_ms": status.get("ndMaxMs"),
+            "mst": status.get("mst"),
+            "headroom_pct": None,
+            "model": ModelStatus.model_validate(model).summary() if model else None,
+        },
+        "plan": {
+            "placement": advised.get("placement", ()),
+            "nd_max_ms": advised.get("ndMaxMs"),
+            "mst": advised.get("mst"),
+            "rejections": (),
+        },
+        "outcome": {"status": last.get("outcome", ""), "detail": "", "seconds": None},
+        "latency_map": {
+            "age_s": latency_map.get("ageSeconds"),
+            "stale": message if latency_map.get("stale") else "",
+            "problem": "" if latency_map.get("stale") else message,
+        },
+        "ineligible": [
+            {"node": node, "reason": each["reason"], "detail": detail.strip(), "others": each["count"] - 1}
+            for each in pool.get("rejected", ())
+            for node, _, detail in [each.get("message", "").partition(":")]
+        ],
+    }
+
+
+def _status_tables(resource: Resource, limit: int) -> Iterator[Table]:
+    """Yield the conditions and the newest orders of a resource."""
+    status, name = group_of(resource, "status"), resource["metadata"]["name"]
+    rows = [
+        (each["type"], each["status"], each["reason"], each.get("message", "")) for each in status.get("conditions", ())
+    ]
+    yield table(f"{name}: conditions", ("condition", "status", "reason", "message"), rows)
     present = order_of(resource)
-    rows = [_order(order, "superseded") for order in past_orders(status)]
-    if present is not None:
-        rows.insert(0, _order(present, "pending"))
-    if rows:
-        yield table(f"{metadata['name']}: last orders", _COLUMNS, rows)
-
-
-def _rows(status: Mapping[str, Any], decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    load, order, pool = (status.get(key) or {} for key in ("load", "order", "nodePool"))
-    advised = status.get("recommendation") or {}
-    yield "analysis", join_nonempty(", ".join(filter(None, (decision.get("verdict"), decision.get("reason")))))
-    yield "input rate (IR)", rate(load.get("inputRowsPerSecond"))
-    yield "throughput (CT)", rate(load.get("throughputRowsPerSecond"))
-    yield "backlog", with_unit(load.get("backlogRows"), "rows")
-    yield "placement", format_placement(status.get("placement", ()), status.get("ndMaxMs"))
-    yield "MST", format_estimate(status.get("mst"))
-    yield "model", _model(status.get("model"))
-    yield "latency map", _latency_map(status.get("latencyMap") or {})
-    yield "recommendation", format_placement(advised.get("placement", ()), advised.get("ndMaxMs"))
-    yield "MST recommended", format_estimate(advised.get("mst"))
-    yield "order", join_nonempty(order.get("id", ""), ", ".join(order.get("placement", ())))
-    yield "outcome", decision.get("outcome", "")
-    yield "candidates", with_unit(pool.get("candidates"), "nodes")
-    for lost in pool.get("rejected", ()):
-        yield f"{lost['count']} not usable", join_nonempty(lost["reason"], lost.get("message", ""))
-    for condition in status.get("conditions", ()):
-        state = f"{condition['status']} ({condition['reason']})"
-        yield condition["type"], join_nonempty(state, condition.get("message", ""))
-
-
-def _model(model: Mapping[str, Any] | None) -> str:
-    if not model:
-        return ""
-    return "\n".join(model_lines(ModelStatus.model_validate(model).summary()))
-
-
-def _latency_map(status: Mapping[str, Any]) -> str:
-    age_s = status.get("ageSeconds")
-    return join_nonempty("" if age_s is None else f"measured {age_s:.0f} s ago", status.get("message", ""))
+    orders = [*([(present, "pending")] if present else []), *((each, "superseded") for each in past_orders(status))]
+    if orders:
+        yield table(f"{name}: last orders", _ORDERS, [_order(*each) for each in orders[:limit]])
 
 
 def _order(order: OrderStatus, outcome: str) -> tuple[str, ...]:
-    before = "unknown" if order.before is None else order.before
+    before, after = "unknown" if order.before is None else str(order.before), str(len(order.placement))
     if not order.is_pending:
         outcome = "given up" if order.given_up else "settled"
-    replicas = f"{before} -> {len(order.placement)}"
+    replicas = after if before == after else f"{before} -> {after}"
     return format_instant(order.at_s), replicas, order.reason, outcome, with_unit(order.downtime_s, "s")

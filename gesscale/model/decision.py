@@ -321,5 +321,8 @@ class Decision:
             for node in names
         )
         detail = self.plan.detail or self.analysis.detail
-        replicas = f"replicas {before} -> {after}" if after else "replicas unknown"
+        if not after:
+            replicas = "replicas unknown"
+        else:
+            replicas = format_replicas(after) if before == after else f"replicas {before} -> {after}"
         return f"{replicas} ({self.plan.reason.value}{nodes}): {detail}"

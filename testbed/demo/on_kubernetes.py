@@ -1,18 +1,16 @@
 """The demo on Kubernetes: runs it, observes it from outside, and reports on it."""
 
-import json
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from urllib.parse import urlencode
 
 from rich.console import Console
 
-from gesscale.common.http_client import UNRESTRICTED_CLIENT, FetchError
 from gesscale.common.text import format_list
 from gesscale.errors import ClusterError
 from gesscale.model.decision import Decision
 from gesscale.model.document import codec
+from gesscale.service.client import read_page
 from gesscale.service.documents import RecordDocument
 from gesscale.service.recorded import write_page, write_served
 from testbed.cluster.topology import read_topology
@@ -32,7 +30,6 @@ FIRST_BATCH_S = 300.0
 #: After the day there is no load, so a replica should be removed within this time.
 QUIET_S = 120.0
 _POLL_S = 1.0
-_TIMEOUT_S, _MAX_BYTES = 10.0, 16 << 20
 
 
 def read_served(url: str, workflow: str) -> RecordDocument:
@@ -43,15 +40,9 @@ def read_served(url: str, workflow: str) -> RecordDocument:
     ClusterError
         If the page does not respond, or does not have it.
     """
-    address = f"{url}/api/record?{urlencode({'workflow': workflow})}"
-    try:
-        record: RecordDocument | None = json.loads(
-            UNRESTRICTED_CLIENT.fetch(address, timeout_s=_TIMEOUT_S, max_bytes=_MAX_BYTES)
-        )
-    except (FetchError, ValueError) as error:
-        raise ClusterError("controller-page-unreadable", source=address, cause=str(error)) from error
+    record: RecordDocument | None = read_page(url, "record", workflow=workflow)
     if record is None:
-        raise ClusterError("controller-page-unreadable", source=address, cause=f"it has no workflow {workflow}")
+        raise ClusterError("controller-page-unreadable", source=url, cause=f"it has no workflow {workflow}")
     return record
 
 

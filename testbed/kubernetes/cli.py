@@ -111,7 +111,6 @@ def _require_rights() -> None:
 
 
 def _show(cluster: "KubernetesTestBed", output: Output) -> None:
-    from gesscale.cli.explain_resource import print_page_hint
     from testbed.kubernetes.control_plane import ready_nodes
 
     topology = cluster.topology
@@ -146,7 +145,5 @@ def _show(cluster: "KubernetesTestBed", output: Output) -> None:
     columns = ("node", "address", "ready", "to control plane ms")
     emit(document, output, [table(title, columns, [tuple(node.values()) for node in nodes])])
     stderr_console.print(f"use it: export KUBECONFIG={cluster.kubeconfig} PATH={cluster.kubectl.parent}:$PATH")
-    stderr_console.print("if the controller runs in it (kubectl apply -k deploy/k3s):")
-    print_page_hint()
     if not all(node["ready"] for node in nodes):
         raise typer.Exit(3)

@@ -8,16 +8,22 @@ import typer
 import yaml
 from click.testing import Result
 from model_summaries import both_laws
-from recorded_steps import T0_S, after, ordered, overloaded
-from scripted_api import as_json, refusal, scripted_api
+from page_world import growing, served, step_of
+from recorded_steps import T0_S, after, order, ordered, overloaded
+from refusals import codes
+from scripted_api import Answer, as_json, refusal, scripted_api
 from typer.testing import CliRunner
 
+from gesscale.cli import explain_resource
 from gesscale.cli.explain import explain
-from gesscale.common.errors import Problem
-from gesscale.errors import ClusterError, InputError
 from gesscale.kubernetes.reporting.status import new_status
+from gesscale.kubernetes.resource.status import NodePoolStatus, RejectedStatus
+from testbed.free_port import free_port
 
-STATUS = new_status({}, after(overloaded(model=both_laws()), ordered()), T0_S)
+POOL = NodePoolStatus(
+    candidates=1, rejected=(RejectedStatus(reason="NoRoom", count=2, message="edge: 512 MiB are free"),)
+)
+STATUS = new_status({}, after(overloaded(model=both_laws()), ordered(), node_pool=POOL), T0_S)
 RESOURCE = {"metadata": {"namespace": "streams", "name": "op"}, "status": STATUS}
 
 
@@ -50,21 +56,38 @@ def run(kubeconfig: Path, *arguments: object) -> Result:
     return CliRunner(env={"COLUMNS": "150"}).invoke(app, [str(each) for each in given])
 
 
-def test_the_status_of_a_resource_is_explained(api, kubeconfig: Path) -> None:
-    api.answers(as_json(RESOURCE))
+@pytest.fixture
+def no_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have nothing on the default address."""
+    monkeypatch.setattr(explain_resource, "_PAGE", f"http://127.0.0.1:{free_port()}")
+
+
+def items(*resources: object) -> Answer:
+    return as_json({"items": list(resources), "metadata": {}})
+
+
+LEASE = {"spec": {"holderIdentity": "gesscale-controller-5f7_0a1b"}}
+
+
+@pytest.mark.usefixtures("no_page")
+def test_without_the_page_the_status_is_explained(api, kubeconfig: Path) -> None:
+    api.answers(items(RESOURCE), as_json(LEASE))
     result = run(kubeconfig, "op")
     assert result.exit_code == 0, result.exception
-    assert api.requests[0].path == "/apis/gesscale.dev/v1alpha1/namespaces/streams/streamautoscalers/op"
-    assert "port-forward" in result.stderr
+    assert [each.path for each in api.requests] == [
+        "/apis/gesscale.dev/v1alpha1/namespaces/streams/streamautoscalers",
+        "/apis/coordination.k8s.io/v1/namespaces/gesscale/leases/gesscale-controller",
+    ]
+    assert result.stderr.count("kubectl -n gesscale port-forward gesscale-controller-5f7 8080") == 1
     for words in (
-        "streams/op: 20",  # and the rest of the instant
-        "replicas 2 -> 3 (Overloaded, +mid): saturated",
-        "More, Overloaded",
+        "streams/op: replicas 2 -> 3 (Overloaded, +mid): saturated",
         "812 rows/s",
         "hub, near: NDmax 10 ms",
         "hub, mid, near",
         "Ordered",
-        "2 -> 3",
+        "ineligible edge",
+        "NoRoom: 512 MiB are free; 1 others too",
+        "Ready",
         "batch-time decides; held-out error 4.0 % over 3 placements; fitted",
         "eq1: alpha 2000 rows/s (1800 to 2200)",
         "pair_trips 2 (not identified)",
@@ -72,19 +95,88 @@ def test_the_status_of_a_resource_is_explained(api, kubeconfig: Path) -> None:
         assert words in result.stdout
 
 
+@pytest.mark.usefixtures("no_page")
+def test_without_a_lease_there_is_no_page_to_open(api, kubeconfig: Path) -> None:
+    for refused_with in ((404, "NotFound"), (403, "Forbidden")):
+        api.answers(items(RESOURCE), refusal(*refused_with, "no"))
+        assert "port-forward" not in run(kubeconfig, "op").stderr
+
+
+def test_the_page_has_the_decisions_with_all_figures(api, kubeconfig: Path) -> None:
+    api.answers(items(RESOURCE))
+    with served() as world:
+        for before_s in (20, 10, 0):
+            world.add(step_of({"op": growing(T0_S - before_s)}, name="streams/op"))
+        result = run(kubeconfig, "op", "--page", world.url, "-n", 2)
+        document = json.loads(run(kubeconfig, "--page", world.url, "-n", 2, "-o", "json").stdout)
+    assert result.exit_code == 0, result.exception
+    # The two newest decisions, each with what it was compared with and the nodes that lost.
+    assert result.stdout.count("op: replicas 2 -> 3 (Overloaded, +mid)") == 2
+    assert result.stdout.count("Farther: NDmax 200 ms") == 2
+    assert "rows wait up to 61 s, late by 16 s" in result.stdout
+    assert "port-forward" not in result.stderr
+    assert [each["at_s"] for each in document["decisions"]] == [T0_S, T0_S - 10]
+
+
+def test_the_page_of_another_cluster_is_not_taken_for_this_one(
+    api, kubeconfig: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api.answers(items(RESOURCE), refusal(404, "NotFound", "no"))
+    with served() as world:
+        monkeypatch.setattr(explain_resource, "_PAGE", world.url)
+        world.add(step_of({"op": growing(T0_S - 3600)}, name="streams/op"))
+        assert json.loads(run(kubeconfig, "op", "-o", "json").stdout)["decisions"] == []
+        world.add(step_of({"op": growing(T0_S)}, name="streams/op"))
+        api.answers(items(RESOURCE))
+        assert len(json.loads(run(kubeconfig, "op", "-o", "json").stdout)["decisions"]) == 2
+
+
+@pytest.mark.usefixtures("no_page")
+def test_no_more_orders_are_shown_than_asked_for(api, kubeconfig: Path) -> None:
+    history = [order(T0_S - 100 * each, 3.0).document() for each in (1, 2, 3)]
+    status = STATUS | {"order": order().document(), "history": history}
+    api.answers(items({**RESOURCE, "status": status}), as_json(LEASE))
+    # 2027-01-15T08:00:00Z and 100 s earlier
+    shown = run(kubeconfig, "op", "-n", 2).stdout
+    assert [moment in shown for moment in ("08:00:00Z", "07:58:20Z", "07:56:40Z")] == [True, True, False]
+
+
+@pytest.mark.usefixtures("no_page")
 def test_all_resources_are_written_as_they_stand(api, kubeconfig: Path) -> None:
     other = {"metadata": {"namespace": "streams", "name": "clean"}}
-    api.answers(as_json({"items": [RESOURCE, other], "metadata": {}}))
+    api.answers(items(RESOURCE, other))
     written = json.loads(run(kubeconfig, "--output", "json").stdout)["streamautoscalers"]
     assert [each["metadata"]["name"] for each in written] == ["clean", "op"]
     assert written[1] == RESOURCE
-    assert "streams/clean: " in run(kubeconfig).stdout
 
 
-def test_a_missing_resource_and_a_forbidden_request_are_errors(api, kubeconfig: Path) -> None:
-    api.answers(refusal(404, "NotFound", "no"))
-    missing = run(kubeconfig, "nobody").exception
-    assert isinstance(missing, InputError)
-    assert missing.problem == Problem("resource-missing", {"namespace": "streams", "name": "nobody"})
-    api.answers(refusal(403, "Forbidden", "no"))
-    assert isinstance(run(kubeconfig, "op").exception, ClusterError)
+@pytest.mark.usefixtures("no_page")
+@pytest.mark.parametrize(
+    ("answer", "name", "code", "fields"),
+    [
+        (items(RESOURCE), "ob", "resource-missing", {"namespace": "streams", "name": "ob", "nearest": ["op"]}),
+        (refusal(404, "NotFound", "no such kind"), "op", "kubernetes-kind-unknown", {"status": 404}),
+        (refusal(404, "NotFound", "no such kind"), None, "kubernetes-kind-unknown", {"status": 404}),
+        (refusal(403, "Forbidden", "no"), "op", "explain-forbidden", {"scope": "namespace streams", "cause": "no"}),
+        (refusal(403, "Forbidden", "no"), None, "explain-forbidden", {"scope": "all namespaces", "cause": "no"}),
+    ],
+)
+def test_what_is_missing_is_named(api, kubeconfig: Path, answer, name, code, fields) -> None:
+    api.answers(answer)
+    error = run(kubeconfig, *([name] if name else [])).exception
+    assert error.code == code
+    assert {key: error.fields[key] for key in fields} == fields
+
+
+@pytest.mark.usefixtures("no_page")
+def test_a_namespace_without_resources_is_a_warning(api, kubeconfig: Path) -> None:
+    api.answers(items())
+    result = run(kubeconfig, "--namespace", "empty")
+    assert result.exit_code == 0
+    assert codes(result.stderr) == ["resources-absent"]
+
+
+def test_a_named_page_must_answer(api, kubeconfig: Path) -> None:
+    api.answers(items(RESOURCE))
+    error = run(kubeconfig, "op", "--page", f"http://127.0.0.1:{free_port()}").exception
+    assert error.code == "controller-page-unreadable"

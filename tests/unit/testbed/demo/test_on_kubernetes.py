@@ -23,7 +23,7 @@ def test_what_the_page_serves_is_a_record(tmp_path):
         world.add(step_of({"nearest": decided(T0_S - 10)}, name=NAME))
         world.add(step_of({"nearest": growing(T0_S)}, name=NAME))
         write_served(read_served(world.url, NAME), tmp_path)
-        with refused("controller-page-unreadable", source=f"{world.url}/api/record?workflow=streams%2Fother"):
+        with refused("controller-page-unreadable", source=world.url):
             read_served(world.url, "streams/other")
     # as the demo itself has written them by then
     batch = Batch(batch_id=0, ended_at_s=T0_S - 15, rows=9, seconds=1.0, nodes=("near",), trigger_s=2.0)
