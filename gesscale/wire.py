@@ -48,6 +48,8 @@ class OrderDocument:
     strategy: Strategy = Strategy.LIVE
     #: See `lease_of`.
     lease: str = ""
+    #: Nodes that can hold no executor now, sorted; those on them are removed at once, without decommissioning.
+    lost: tuple[str, ...] = ()
 
     @property
     def rank(self) -> tuple[int, int]:
@@ -97,18 +99,24 @@ def read_order(value: object) -> OrderDocument:
     """
     order = value if isinstance(value, Mapping) else {}
     identity, nodes, strategy = order.get("id"), order.get("placement"), order.get("strategy", Strategy.LIVE)
-    problem: Problem | None = None
+    lost, problem = order.get("lost", []), None
     if not isinstance(identity, str):
         problem = Problem("order-without-id", {"got": value})
-    elif not isinstance(nodes, list) or not 1 <= len(nodes) <= MAX_REPLICAS or not all(map(_is_name, nodes)):
+    elif not nodes or not _are_nodes(nodes):
         problem = Problem("order-nodes-invalid", {"place": "placement", "max_nodes": MAX_REPLICAS, "got": nodes})
+    elif not _are_nodes(lost):
+        problem = Problem("order-nodes-invalid", {"place": "lost", "max_nodes": MAX_REPLICAS, "got": lost})
     elif strategy not in list(Strategy):
         problem = Problem("order-strategy-unknown", {"place": "strategy", "known": list(Strategy), "got": strategy})
     else:
         problem = order_problem(identity, order.get("term"), nodes)
     if problem is not None:
         raise InputError(problem.code, source="status.order", **problem.fields)
-    return OrderDocument(str(identity), tuple(nodes or ()), Strategy(strategy), lease_of(order))
+    return OrderDocument(str(identity), tuple(nodes or ()), Strategy(strategy), lease_of(order), tuple(lost))
+
+
+def _are_nodes(value: object) -> bool:
+    return isinstance(value, list) and len(value) <= MAX_REPLICAS and all(map(_is_name, value))
 
 
 def _is_name(node: object) -> bool:

@@ -180,6 +180,7 @@ class OrderWriter:
         at_s: float,
         term: int,
         replaces: OrderStatus | None,
+        lost: tuple[str, ...] = (),
         rehearse: bool = False,
     ) -> OrderStatus:
         """Order a placement.
@@ -190,6 +191,8 @@ class OrderWriter:
             When this was decided, seconds since the epoch.
         replaces
             The order that the decision is based on; None without one.
+        lost
+            Nodes whose executors are removed at once.
 
         Raises
         ------
@@ -204,7 +207,7 @@ class OrderWriter:
             lease,
         ):
             return replaces
-        order = self._next(at_s, term, placement, strategy)
+        order = self._next(at_s, term, placement, strategy).model_copy(update={"lost": lost})
 
         def patch_of(document: Document) -> dict[str, Any]:
             self._check(resource, document, term, replaces)
@@ -216,6 +219,15 @@ class OrderWriter:
 
         self._documents.change_status((resource.namespace, resource.name), patch_of, rehearse=rehearse)
         return order
+
+    def change_lost(self, resource: StreamAutoscaler, order: OrderStatus, lost: tuple[str, ...], *, term: int) -> None:
+        """Change the lost nodes of the order in force; raises as `write` does."""
+
+        def patch_of(document: Document) -> dict[str, Any]:
+            self._check(resource, document, term, order)
+            return {"order": {"lost": list(lost)}}
+
+        self._documents.change_status((resource.namespace, resource.name), patch_of)
 
     def _check(self, resource: StreamAutoscaler, document: Document, term: int, replaces: OrderStatus | None) -> None:
         source = _source((resource.namespace, resource.name))

@@ -81,7 +81,7 @@ class ApiServer:
                 yield json.loads(line)
 
     def executor_pods(self, namespace: str, application: str) -> list[ExecutorPod]:
-        """Return the executor pods of an application that are not terminating."""
+        """Return the executor pods of an application."""
         return [_executor_pod(pod) for pod in self._executor_pods(namespace, application)]
 
     def executor_refusal(self, namespace: str, application: str) -> str:
@@ -89,7 +89,8 @@ class ApiServer:
 
         It is a dry run: no pod is created. Spark only logs that a pod was refused, so nothing else shows it.
         """
-        for pod in self._executor_pods(namespace, application)[:1]:
+        pods = self._executor_pods(namespace, application)
+        for pod in [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]][:1]:
             kept = {name: value for name, value in pod["spec"].items() if name not in _SET_BY_SERVER}
             metadata = {name: pod["metadata"].get(name) or {} for name in ("labels", "annotations")}
             copy = {"metadata": {"generateName": "gesscale-dry-run-", **metadata}, "spec": kept}
@@ -103,13 +104,14 @@ class ApiServer:
 
     def _executor_pods(self, namespace: str, application: str) -> list[dict[str, Any]]:
         query = {"labelSelector": f"spark-app-selector={application},spark-role=executor"}
-        found = self._request(_pods_path(namespace), query=query)["items"]
-        return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
+        found: list[dict[str, Any]] = self._request(_pods_path(namespace), query=query)["items"]
+        return found
 
-    def delete_pod(self, namespace: str, name: str) -> None:
-        """Delete a pod; succeeds if it does not exist."""
+    def delete_pod(self, namespace: str, name: str, at_once: bool = False) -> None:
+        """Delete a pod, at once without its kubelet's confirmation; succeeds if it does not exist."""
+        query = {"gracePeriodSeconds": "0"} if at_once else {}
         try:
-            self._request(f"{_pods_path(namespace)}/{quote(name)}", method="DELETE")
+            self._request(f"{_pods_path(namespace)}/{quote(name)}", method="DELETE", query=query)
         except ApiRequestError as error:
             if error.status != 404:
                 raise
@@ -230,6 +232,7 @@ def _executor_pod(pod: Mapping[str, Any]) -> ExecutorPod:
         node=(pod.get("spec") or {}).get("nodeName"),
         order=(metadata.get("annotations") or {}).get(ORDER_ANNOTATION, ""),
         is_pending=(pod.get("status") or {}).get("phase") == "Pending",
+        is_terminating="deletionTimestamp" in metadata,
     )
 
 

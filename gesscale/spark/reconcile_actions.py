@@ -40,6 +40,8 @@ class ExecutorPod:
     order: str
     #: Whether its phase is Pending, bound or not.
     is_pending: bool
+    #: Whether it is terminating.
+    is_terminating: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +54,9 @@ class Actions:
     decommission: tuple[str, ...] = ()
     #: Names of pending pods to delete.
     delete_pods: tuple[str, ...] = ()
+    #: Ids of the executors on lost nodes, and names of all pods there, to remove at once (kill, force_delete).
+    kill: tuple[str, ...] = ()
+    force_delete: tuple[str, ...] = ()
     #: Ordered nodes without a live executor.
     missing: tuple[str, ...] = ()
     #: Ids of executors to remove, now or as soon as nothing is missing and the new ones are warm.
@@ -68,6 +73,7 @@ def reconcile(
     nodes: Collection[str],
     executors: Sequence[LiveExecutor],
     *,
+    lost: Collection[str] = (),
     leaving: Collection[str] = (),
     pods: Sequence[ExecutorPod] = (),
     may_remove: bool = True,
@@ -77,6 +83,12 @@ def reconcile(
     New executors start first, and old ones leave when nothing is missing, so capacity never drops. Spark counts a
     leaving executor as long as it runs, so the total includes it while others are missing.
 
+    Parameters
+    ----------
+    lost
+        Nodes that can hold no executor. Spark counts a pod there as running until the API server has removed it, even
+        one that is terminating, and would not replace it.
+
     Raises
     ------
     ValueError
@@ -84,16 +96,26 @@ def reconcile(
     """
     if not nodes:
         raise ValueError("expected at least one node")
-    holders = _holders(set(nodes), [each for each in executors if each.id not in leaving])
+    nodes = set(nodes) - set(lost) or set(nodes)
+    kill = tuple(each.id for each in executors if each.node in lost and each.id not in leaving)
+    leaving = {*leaving, *kill}
+    holders = _holders(nodes, [each for each in executors if each.id not in leaving])
     held = set(holders.values())
     others = [each for each in executors if each.id not in held]
     surplus = tuple(each.id for each in others if each.id not in leaving)
-    missing = tuple(sorted(set(nodes) - set(holders)))
+    missing = tuple(sorted(nodes - set(holders)))
     may_remove = may_remove and not missing and all(each.is_warm for each in executors if each.id in held)
     return Actions(
-        total=len(set(nodes)) + (len(others) if missing else 0),
+        total=len(nodes) + (len(others) if missing else 0),
         decommission=surplus if may_remove else (),
-        delete_pods=_pods_to_delete(order, missing, {each.id for each in executors}, pods),
+        delete_pods=_pods_to_delete(
+            order,
+            missing,
+            {each.id for each in executors},
+            [pod for pod in pods if not pod.is_terminating and pod.node not in lost],
+        ),
+        kill=kill,
+        force_delete=tuple(sorted(pod.name for pod in pods if pod.node in lost)),
         missing=missing,
         surplus=surplus,
     )

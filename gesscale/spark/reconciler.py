@@ -42,7 +42,7 @@ class Reconciler:
         orders: Callable[[], OrderDocument | None],
         spark: Scheduler,
         list_pods: Callable[[], Sequence[ExecutorPod]],
-        delete_pod: Callable[[str], None],
+        delete_pod: Callable[[str, bool], None],
         executor_refusal: Callable[[], str],
         use_placement: Callable[[PodPlacement], None],
         watch: ExecutorWatch,
@@ -102,10 +102,11 @@ class Reconciler:
         order = self._orders()
         if order is None or self._is_unsupported(order):
             return _IDLE_INTERVAL_S
-        if self._order is None or order.id != self._order.id:
+        if order != self._order:
             self._begin(order)
         actions = self._plan(order, may_remove=False)
         self._request_missing(order, actions)
+        self._remove_lost(order, actions)
         if self._restart is not None and self._restart_is_due(self._restart, order, actions):
             self._restarted_for = order.id
             self._restart.restart(order.id, lambda: self._remove_surplus(order))
@@ -124,16 +125,18 @@ class Reconciler:
         self._use_placement(PodPlacement(order=order.id, nodes=order.placement))
         self._order, self._order_began_at_s, self._actions = order, self._clock_s(), None
         self._removal_due_since_s, self._pods_listed_s = None, float("-inf")
-        _LOG.info("new order order=%s nodes=%s strategy=%s", order.id, ",".join(order.placement), order.strategy)
+        nodes, lost = ",".join(order.placement), ",".join(order.lost)
+        _LOG.info("new order order=%s nodes=%s lost=%s strategy=%s", order.id, nodes, lost or "none", order.strategy)
 
     def _plan(self, order: OrderDocument, *, may_remove: bool) -> Actions:
         members = self._watch.now(max_age_s=0).members
         self._leaving &= frozenset(each.id for each in members)
-        without_pods = reconcile(order.id, order.placement, members, leaving=self._leaving)
+        without_pods = reconcile(order.id, order.placement, members, lost=order.lost, leaving=self._leaving)
         self._actions = reconcile(
             order.id,
             order.placement,
             members,
+            lost=order.lost,
             leaving=self._leaving,
             pods=self._pods_if_due(without_pods),
             may_remove=may_remove,
@@ -157,7 +160,7 @@ class Reconciler:
 
     def _note_refusal(self, actions: Actions, pods: Sequence[ExecutorPod], *, order_age_s: float) -> None:
         """Ask the API server for a refusal while Spark creates no pod, and after one until it would accept one."""
-        are_created = len(pods) >= actions.total
+        are_created = sum(not pod.is_terminating for pod in pods) >= actions.total
         if are_created and actions.missing:
             self.refusal = ""
         elif self.refusal or (order_age_s > _POD_CREATION_S and not are_created):
@@ -169,11 +172,25 @@ class Reconciler:
         """Request the missing executors; delete pending pods that would take their place."""
         for pod in actions.delete_pods:
             _LOG.info("deleting a pending pod that does not match the order order=%s pod=%s", order.id, pod)
-            try:
-                self._delete_pod(pod)
-            except Exception as error:  # noqa: BLE001 - retried in the next step; the query must not be affected
-                self._fail("pod-not-deleted", error, pod=pod)
+            self._delete(pod, at_once=False)
         self._spark.request_total(actions.total)
+
+    def _remove_lost(self, order: OrderDocument, actions: Actions) -> None:
+        """Remove the executors on lost nodes: Spark runs their tasks again elsewhere, without its timeout of 120 s."""
+        if actions.kill:
+            self._leaving |= frozenset(actions.kill)
+            self._watch.mark_leaving(self._leaving)
+            self._spark.kill(actions.kill)
+            _LOG.info("killing order=%s executors=%s lost=%s", order.id, ",".join(actions.kill), ",".join(order.lost))
+        for pod in actions.force_delete:
+            _LOG.info("deleting the pod of a lost node order=%s pod=%s", order.id, pod)
+            self._delete(pod, at_once=True)
+
+    def _delete(self, pod: str, *, at_once: bool) -> None:
+        try:
+            self._delete_pod(pod, at_once)
+        except Exception as error:  # noqa: BLE001 - retried in the next step; the query must not be affected
+            self._fail("pod-not-deleted", error, pod=pod)
 
     def _may_remove(self) -> bool:
         """Return whether executors may be removed now: at a batch boundary, or after a timeout."""

@@ -72,6 +72,17 @@ class Scheduler:
             )
             backend.decommissionExecutor(executor, reason, False, False)
 
+    def kill(self, executors: Collection[str]) -> None:
+        """Remove executors at once and run their tasks again, without changing the requested total.
+
+        Spark's Kubernetes backend does not wait for an answer, so it works for unreachable ones.
+        """
+        listed = self._jvm.java.util.ArrayList()
+        for executor in executors:
+            listed.add(executor)
+        ids = self._jvm.org.apache.spark.api.python.PythonUtils.toSeq(listed)
+        self._context.schedulerBackend().killExecutors(ids, False, False, True)
+
     def is_between_batches(self) -> bool:
         """Return whether no query of the application is processing a batch."""
         return not any(query.status().isTriggerActive() for query in stream_executions(self._spark))

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from gesscale.assembly import open_monitor
 from gesscale.common.errors import Problem
 from gesscale.common.logs import log_problem
+from gesscale.errors import ClusterError
 from gesscale.knowledge.memory import KnowledgeLimits, MemoryKnowledge
 from gesscale.kubernetes.controller.latencies import LatencyMaps, SharedLatencies
 from gesscale.kubernetes.controller.targets import Targets
@@ -162,6 +163,10 @@ class WorkflowController:
             on_inputs=note_inputs,
         )
         decisions = loop.step(now_s)
+        try:
+            cluster.announce_lost()
+        except ClusterError as error:
+            log_problem(_LOG, logging.WARNING, error.code, **error.fields)
         readings = {each.operator: each.analysis.reading for each in decisions}
         cluster.refused = frozenset(name for name, each in readings.items() if each and each.executor_refusal)
         state, latencies = inputs[0]

@@ -108,7 +108,13 @@ class KubernetesCluster:
             new = tuple(node for node in added if node not in self._ordered(operator))
             self._claim(resource, application, placement, new)
         order = self.order_writer.write(
-            resource, placement, at_s=self.at_s, term=self.term, replaces=current, rehearse=rehearse
+            resource,
+            placement,
+            at_s=self.at_s,
+            term=self.term,
+            replaces=current,
+            lost=tuple(self.last_state.left.get(operator, ())),
+            rehearse=rehearse,
         )
         seconds = time.monotonic() - began_s
         if rehearse:
@@ -119,6 +125,24 @@ class KubernetesCluster:
         return Outcome(
             status=OutcomeStatus.ORDERED, added=added, removed=removed, seconds=seconds, detail=f"order {order.id}"
         )
+
+    def announce_lost(self) -> None:
+        """Tell the drivers which nodes of their orders can hold no executor, where no new order has told them.
+
+        Raises
+        ------
+        ClusterError
+            An order could not be changed.
+        """
+        for name, left in self.last_state.left.items():
+            resource = self.workflow.resources[name]
+            order = self.order_writer.current_order(_key(resource))
+            if order is None or not self._ordered(name):
+                continue
+            # What an order has left out stays lost: its executors are removed in any case.
+            lost = {*left, *(set(order.lost) - set(order.placement))}
+            if lost != set(order.lost):
+                self.order_writer.change_lost(resource, order, tuple(sorted(lost)), term=self.term)
 
     def _claim(
         self, resource: StreamAutoscaler, application: Application, target: tuple[str, ...], added: tuple[str, ...]

@@ -33,6 +33,9 @@ class OrderStatus(Reported, Order):
     lease: str = Field(
         "", max_length=400, description="Lease of the leader that wrote it, and id: ``<namespace>/<name>/<id>``."
     )
+    lost: Annotated[tuple[NodeName, ...], Field(max_length=MAX_LISTED_NODES)] = Field(
+        (), description="Nodes that can hold no executor now, sorted; the driver removes executors on them at once."
+    )
     settled_at_s: ExactMoment | None = like(Order, "settled_at_s")
     downtime_s: float | None = like(Order, "downtime_s", alias="downtimeSeconds")
     first_tasks_s: float | None = like(Order, "first_tasks_s", alias="firstTasksSeconds")

@@ -18,7 +18,7 @@ def server(httpserver):
     return ApiServer(url=httpserver.url_for("").rstrip("/"), token="secret", timeout_s=2.0)  # noqa: S106 - made up
 
 
-def test_executor_pods_are_listed_without_terminating_ones(httpserver, server):
+def test_executor_pods_are_listed(httpserver, server):
     running = {
         "metadata": {"name": "p1", "labels": {"spark-exec-id": "1"}, "annotations": {"gesscale.dev/order": "7-3"}},
         "spec": {"nodeName": "a"},
@@ -34,6 +34,7 @@ def test_executor_pods_are_listed_without_terminating_ones(httpserver, server):
     assert server.executor_pods("streams", "spark-1") == [
         ExecutorPod(name="p1", executor="1", node="a", order="7-3", is_pending=False),
         ExecutorPod(name="p2", executor="", node=None, order="", is_pending=True),
+        ExecutorPod(name="p3", executor="", node="a", order="", is_pending=False, is_terminating=True),
     ]
 
 
@@ -74,6 +75,13 @@ def test_deleting_a_missing_pod_succeeds(httpserver, server):
     with refused("driver-request-rejected", ApiRequestError, status=403, cause="not yours") as rejected:
         server.delete_pod("streams", "p1")
     assert not rejected.value.transient
+
+
+def test_a_pod_of_a_lost_node_is_deleted_without_its_kubelet(httpserver, server):
+    httpserver.expect_oneshot_request(
+        f"{PODS}/p1", method="DELETE", query_string={"gracePeriodSeconds": "0"}
+    ).respond_with_json({})
+    server.delete_pod("streams", "p1", at_once=True)
 
 
 def test_no_response_is_transient():

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from gesscale.spark.reconcile_actions import Actions, ExecutorPod, LiveExecutor, reconcile
@@ -36,12 +38,28 @@ A, B, C = live("1", "a"), live("2", "b"), live("3", "c")
         ("a", [live("1", None), live("2", "a")], {}, Actions(total=1, decommission=("1",), surplus=("1",))),
         # all nodes change: no executor leaves before another has started
         ("c", [A, B], {}, Actions(total=3, missing=("c",), surplus=("1", "2"))),
+        # an executor on a lost node is killed; while its pod may still count, the total includes it
+        ("ab", [A, C], {"lost": {"c"}}, Actions(total=3, missing=("b",), kill=("3",))),
+        ("ab", [A, B, C], {"lost": {"c"}}, Actions(total=2, kill=("3",))),
+        ("ab", [A, B, C], {"lost": {"c"}, "leaving": {"3"}}, Actions(total=2)),
+        # an ordered node that is lost needs no executor until it is back
+        ("ac", [A, C], {"lost": {"c"}}, Actions(total=1, kill=("3",))),
+        ("ac", [A], {"lost": {"c"}}, Actions(total=1)),
+        # the last executor is always requested again
+        ("c", [C], {"lost": {"c"}}, Actions(total=2, missing=("c",), kill=("3",))),
     ],
 )
 def test_the_steps_to_an_order_follow_from_what_is_there(nodes, executors, given, actions):
     found = reconcile("1-2", list(nodes), executors, **given)
     assert found == actions
     assert found.is_settled is not bool(actions.missing or actions.surplus)
+
+
+def test_all_pods_of_a_lost_node_are_deleted_at_once_and_no_other():
+    pods = [pod("1", "a", pending=False), pod("2", "c"), pod("3", "c", pending=False), pod("5", None)]
+    pods += [replace(pod("4", "c", pending=False), is_terminating=True)]
+    found = reconcile("1-1", ["a", "b"], [A], lost={"c"}, pods=pods)
+    assert (found.force_delete, found.delete_pods) == (("p2", "p3", "p4"), ())
 
 
 def test_an_operator_never_goes_below_one():

@@ -31,7 +31,7 @@ class Bench:
             orders=lambda: self.order,
             spark=self,
             list_pods=self.list_pods,
-            delete_pod=lambda name: self.requests.append(("delete", name)),
+            delete_pod=lambda name, at_once: self.requests.append(("force" if at_once else "delete", name)),
             executor_refusal=self.executor_refusal,
             use_placement=lambda placement: self.requests.append(("template", placement.order, placement.nodes)),
             watch=ExecutorWatch(lambda: self.members, lambda: self.now_s),
@@ -55,11 +55,14 @@ class Bench:
     def decommission(self, executors):
         self.requests.append(("go", *executors))
 
+    def kill(self, executors):
+        self.requests.append(("kill", *executors))
+
     def is_between_batches(self):
         return self.between
 
-    def set_order(self, identity, *nodes, strategy="Live"):
-        self.order = OrderDocument(identity, nodes, Strategy(strategy))
+    def set_order(self, identity, *nodes, strategy="Live", lost=()):
+        self.order = OrderDocument(identity, nodes, Strategy(strategy), lost=lost)
 
     def step(self, after_s=1.0):
         self.requests.clear()
@@ -114,6 +117,32 @@ def test_executors_leave_at_a_batch_boundary_or_after_a_minute():
     bench.step()
     assert ("go", "2") not in bench.step(after_s=59)
     assert ("go", "2") in bench.step(after_s=2)
+
+
+def test_the_executor_of_a_lost_node_is_replaced_and_killed_at_once():
+    bench = Bench("a", "b")
+    bench.between = False
+    bench.waiting = [ExecutorPod(name="p2", executor="2", node="b", order="1-0", is_pending=False)]
+    bench.set_order("1-1", "a", "c", lost=("b",))
+    assert bench.step() == [("template", "1-1", ("a", "c")), ("total", 3), ("kill", "2"), ("force", "p2")]
+    assert ("kill", "2") not in bench.step()
+    bench.join("c", "1-1")
+    bench.leave("b")
+    bench.waiting = []
+    assert bench.step() == [("total", 2)]
+    assert bench.reconciler.document()["settled"] is True
+
+
+def test_an_ordered_node_is_lost_and_comes_back_without_a_new_order():
+    bench = Bench("a", "b")
+    bench.set_order("1-1", "a", "b")
+    bench.step()
+    bench.set_order("1-1", "a", "b", lost=("b",))
+    assert bench.step() == [("template", "1-1", ("a", "b")), ("total", 1), ("kill", "2")]
+    bench.leave("b")
+    assert bench.step() == [("total", 1)]
+    bench.set_order("1-1", "a", "b")
+    assert ("total", 2) in bench.step()
 
 
 def test_a_failing_api_server_stops_neither_adding_nor_removing(caplog):

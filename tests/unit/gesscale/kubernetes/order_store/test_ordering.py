@@ -7,6 +7,7 @@ from refusals import refused as refused_with
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.order_store import Documents, OrderWriter
 from gesscale.kubernetes.resource.order import MAX_HISTORY, OrderStatus
+from gesscale.wire import read_order
 
 OP = (SPACE, "op")
 
@@ -108,3 +109,17 @@ def test_an_order_names_its_lease_and_replaces_one_of_another(api):
     assert (found.id, found.written_under, api.status()["order"]["lease"]) == ("3-1", "gesscale/A", "gesscale/A/3-1")
     assert api.status()["lease"] == "gesscale/A"
     assert write(api, order_writer, "a", term=3, replaces=found) is found
+
+
+def test_lost_nodes_change_without_a_new_order(api):
+    order_writer = order_writer_of(api)
+    first = write(api, order_writer, "a", "b")
+    resource = api.workflow().resources["op"]
+    order_writer.change_lost(resource, first, ("b",), term=1)
+    assert order_writer.current_order(OP) == first.model_copy(update={"lost": ("b",)})
+    assert read_order(api.status()["order"]).lost == ("b",)
+    order_writer.change_lost(resource, first, (), term=1)
+    assert order_writer.current_order(OP) == first
+    second = write(api, order_writer, "c", replaces=first)
+    with refused_with("order-superseded", ClusterError, order=second.id):
+        order_writer.change_lost(resource, first, ("b",), term=1)

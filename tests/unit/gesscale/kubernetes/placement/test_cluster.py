@@ -208,3 +208,44 @@ def test_a_node_that_returns_after_hours_is_not_in_backoff():
     scene.world.nodes, scene.world.pods = FakeCluster().nodes, [each for each in scene.world.pods if each.node != "c"]
     state = scene.state_after(7201.0)
     assert (state.starting["op"], state.ineligible["op"]) == (("c",), {})
+
+
+def lost_of(scene):
+    return tuple(scene.api.status()["order"].get("lost", ()))
+
+
+def test_a_new_order_names_the_lost_nodes():
+    scene = Scene(pod("e1", "b"), pod("e2", "c"), current=("b", "c"))
+    scene.world.nodes = [node(name) for name in "abd"]
+    scene.cluster.state()
+    scene.apply(add=("d",))
+    assert (scene.ordered, lost_of(scene)) == (("b", "d"), ("c",))
+    scene.cluster.state()
+    scene.cluster.announce_lost()
+    assert lost_of(scene) == ("c",)  # its executor is removed in any case
+
+
+def test_an_order_that_stays_names_the_lost_nodes_until_they_are_back():
+    scene = Scene(pod("e1", "b"), pod("e2", "c"), current=("b", "c"))
+    for nodes, lost in (("ab", ("c",)), ("abc", ()), ("abc", ())):
+        scene.world.nodes = [node(name) for name in nodes]
+        scene.cluster.state()
+        scene.cluster.announce_lost()
+        assert (scene.ordered, lost_of(scene)) == (("b", "c"), lost)
+    assert len(scene.api.patches) == 2
+
+
+def test_a_lost_node_stays_ordered_beside_a_new_one():
+    scene = Scene(pod("e1", "b"), current=("b", "c"))
+    scene.world.nodes = [node(name) for name in "abd"]
+    scene.cluster.state()
+    scene.cluster.apply("op", ("b", "c", "d"))
+    assert (scene.ordered, lost_of(scene)) == (("b", "c", "d"), ("c",))
+
+
+def test_an_operator_that_does_not_act_loses_nothing():
+    scene = Scene(pod("e1", "b"), current=("b", "c"), mode="Recommend")
+    scene.world.nodes = [node(name) for name in "ab"]
+    assert scene.cluster.state().left == {"op": {}}
+    scene.cluster.announce_lost()
+    assert scene.api.patches == []
