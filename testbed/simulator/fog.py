@@ -8,7 +8,7 @@ from gesscale.errors import InputError
 from gesscale.model.decision import Reason
 from gesscale.ports import ClusterState, Node
 from latency_map import LatencyMap
-from testbed.simulator.scene import LinkSlowdown, NodeFailure, SimulatedNode
+from testbed.simulator.scene import LinkSlowdown, NodeFailure, NodeLoss, SimulatedNode
 
 
 class Fog:
@@ -56,28 +56,46 @@ class Fog:
         return rtt_ms
 
     def is_up(self, node: str, at_s: float) -> bool:
-        """Return whether a node runs at an instant."""
-        return not any(failure.node == node and failure.from_s <= at_s < failure.until_s for failure in self._failures)
+        """Return whether an executor can start on a node at an instant."""
+        return self.loss(node, at_s) is None
+
+    def loss(self, node: str, at_s: float) -> NodeLoss | None:
+        """Return what has happened to a node at an instant; None if it can be used."""
+        active = (each for each in self._failures if each.node == node and each.from_s <= at_s < each.until_s)
+        return next((each.loss for each in active), None)
 
     def next_change_s(self, after_s: float) -> float:
         """Return when the next fault begins or ends after an instant; infinity if none does."""
         index = bisect_right(self._changes_s, after_s)
         return self._changes_s[index] if index < len(self._changes_s) else math.inf
 
-    def cluster_state(self, at_s: float, placements: Mapping[str, tuple[str, ...]]) -> ClusterState:
+    def cluster_state(
+        self,
+        at_s: float,
+        placements: Mapping[str, tuple[str, ...]],
+        starting: Mapping[str, tuple[str, ...]] | None = None,
+    ) -> ClusterState:
         """Return the nodes as the cluster reports them at an instant, with the reported weights, and the replicas."""
+        starting = starting or {}
         nodes = self._state.nodes
         if not self._reported_from_s <= at_s < self._reported_until_s:
-            nodes = {name: self._cluster_node(node, at_s) for name, node in self.nodes.items()}
+            losses = {name: self.loss(name, at_s) for name in self.nodes}
+            nodes = {
+                name: self._cluster_node(node, losses[name])
+                for name, node in self.nodes.items()
+                if losses[name] is not NodeLoss.DELETED
+            }
             self._reported_from_s, self._reported_until_s = at_s, self.next_change_s(at_s)
-        if nodes is not self._state.nodes or placements != self._state.placements:
-            self._state = ClusterState(nodes=nodes, placements=placements)
+        if nodes is not self._state.nodes or (placements, starting) != (self._state.placements, self._state.starting):
+            self._state = ClusterState(nodes=nodes, placements=placements, starting=starting)
         return self._state
 
-    def _cluster_node(self, node: SimulatedNode, at_s: float) -> Node:
+    def _cluster_node(self, node: SimulatedNode, loss: NodeLoss | None) -> Node:
         weight = node.weight if node.reported_weight is None else node.reported_weight
-        if self.is_up(node.name, at_s):
+        if loss is None:
             return Node(name=node.name, weight=weight)
+        if loss is NodeLoss.DRAINED:
+            return Node(name=node.name, weight=weight, problem="cordoned", reason=Reason.CORDONED)
         return Node(name=node.name, weight=weight, problem="the node is down", reason=Reason.NOT_READY)
 
 

@@ -186,12 +186,13 @@ class SimulatedCluster:
         seen = self._plant.state()
         if self._executors_per_node is None:
             return seen
-        used = Counter(node for placement in seen.placements.values() for node in placement)
+        held = {name: {*placement, *seen.starting.get(name, ())} for name, placement in seen.placements.items()}
+        used = Counter(node for placement in held.values() for node in placement)
         room = {name: max(0, self._executors_per_node - used[name]) for name in seen.nodes}
         full = {name: node if node.problem else _full(node) for name, node in seen.nodes.items() if not room[name]}
         ineligible = {
             operator: {name: node for name, node in full.items() if name not in placement}
-            for operator, placement in seen.placements.items()
+            for operator, placement in held.items()
         }
         return replace(seen, room=room, ineligible=ineligible)
 

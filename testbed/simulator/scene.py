@@ -63,15 +63,32 @@ class SimulatedFault(Section):
         return self
 
 
+class NodeLoss(StrEnum):
+    """What happens to a node, and to its executors; no kind lets an executor start there."""
+
+    #: The node is not ready, and everything on it is lost.
+    DOWN = "down"
+    #: The node is deleted from the cluster, and everything on it is lost.
+    DELETED = "deleted"
+    #: The node is cordoned and its executors are deleted; Spark's new ones stay Pending until it is back.
+    DRAINED = "drained"
+    #: The node is not ready, and its executors do nothing until it is back.
+    CUT_OFF = "cut-off"
+    #: The cluster reports the node as not ready, but its executors work.
+    UNREPORTED = "unreported"
+
+
 class NodeFailure(SimulatedFault):
-    """A node that is down for a while, with everything that runs on it.
+    """A node that cannot be used for a while.
 
     Attributes
     ----------
     node: Name of the node.
+    loss: What happens to the node and its executors; an engine other than Spark loses everything on it.
     """
 
     node: str
+    loss: NodeLoss = NodeLoss.DOWN
 
 
 class LinkSlowdown(SimulatedFault):

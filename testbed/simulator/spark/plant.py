@@ -14,12 +14,14 @@ from gesscale.ports import ClusterState
 from testbed.scoring.sample import Completion
 from testbed.simulator.fog import Fog
 from testbed.simulator.plant import Efforts, Tally
-from testbed.simulator.scene import Scene
+from testbed.simulator.scene import NodeLoss, Scene
 from testbed.simulator.spark.batch import ExecutorSet, mean_batch_s
 from testbed.simulator.spark.constants import SparkPhysics
 from testbed.simulator.spark.query import Emit, Query
 from testbed.simulator.stream import SourceStream, Stream, Topic
 
+#: Losses of a node on which executors work.
+_WORKING = (None, NodeLoss.UNREPORTED)
 #: Rows of a batch of a query without a cap.
 UNCAPPED_ROWS = 1_000_000_000
 
@@ -42,7 +44,7 @@ class SparkPlant:
         self._fog = Fog(scene.nodes, scene.delays, scene.failures, scene.slowdowns)
         self._now_s = 0.0
         self._next_fault_s = self._fog.next_change_s(-math.inf)
-        self._up = dict.fromkeys(scene.nodes, True)
+        self._losses: dict[str, NodeLoss | None] = dict.fromkeys(scene.nodes)
         self._completions: list[Completion] = []
         streams: dict[str, Stream] = {
             name: SourceStream(scene.workloads[name]) if name in scene.workloads else Topic()
@@ -99,6 +101,7 @@ class SparkPlant:
         if problem is not None and not (added or change.remove):
             raise ClusterError([problem])
         query.order(added, change.remove, now_s)
+        query.ordered = frozenset(placement)
         return Outcome(
             status=OutcomeStatus.PARTLY_APPLIED if down else OutcomeStatus.APPLIED,
             added=added,
@@ -107,9 +110,16 @@ class SparkPlant:
         )
 
     def state(self) -> ClusterState:
-        """Return the nodes, and the placements, without operators whose driver is down."""
-        placements = {name: query.placement for name, query in self._queries.items() if query.driver_is_up}
-        return self._fog.cluster_state(self._now_s, placements)
+        """Return the nodes, and the replicas that work or start, without operators whose driver is down."""
+        now_s = self._now_s
+        closed = {node for node, loss in self._losses.items() if loss is not None}
+        placements, starting = {}, {}
+        for name, query in self._queries.items():
+            if query.driver_is_up:
+                ready = query.ready(now_s)
+                placements[name] = tuple(node for node in ready if node not in closed)
+                starting[name] = tuple(node for node in query.placement if node not in {*ready, *closed})
+        return self._fog.cluster_state(now_s, placements, starting)
 
     def batches(self, operator: str) -> Sequence[Batch]:
         """Return the recent batches of an operator, oldest first, some hundreds; read-only."""
@@ -167,14 +177,15 @@ class SparkPlant:
         self._next_fault_s = self._fog.next_change_s(at_s)
         for query in self._listed:
             query.links_changed()
-        for node, was_up in self._up.items():
-            is_up = self._fog.is_up(node, at_s)
-            self._up[node] = is_up
+        for node, before in self._losses.items():
+            loss = self._losses[node] = self._fog.loss(node, at_s)
+            if loss is before:
+                continue
             for query in self._listed:
-                if was_up and not is_up:
-                    query.node_failed(node, at_s)
-                elif is_up and not was_up:
-                    query.node_returned(node, at_s)
+                if before not in _WORKING:
+                    query.node_returned(node, at_s, before)
+                if loss not in _WORKING:
+                    query.node_failed(node, at_s, loss)
 
     def _emitter(self, name: str, streams: Mapping[str, Stream]) -> Emit:
         """Return a function that forwards the rows of an operator: to its topics, or out of the workflow."""

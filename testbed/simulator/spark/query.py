@@ -12,7 +12,7 @@ from gesscale.model.observation import Batch
 from gesscale.model.workflow import Operator
 from testbed.simulator.fog import Fog
 from testbed.simulator.plant import Efforts, Tally
-from testbed.simulator.scene import CostChange
+from testbed.simulator.scene import CostChange, NodeLoss
 from testbed.simulator.spark.batch import BatchTimeline, factors, run_batch, timeline_after_loss
 from testbed.simulator.spark.constants import SparkPhysics
 from testbed.simulator.spark.efforts import FinishedBatch, WorkSchedule, efforts
@@ -102,6 +102,8 @@ class Query:
         # At most two batches begin in a trigger interval: one on time, and one after a late batch.
         self._done: deque[FinishedBatch] = deque(maxlen=2 * math.ceil(reach_s / physics.trigger_s) + 2)
         self.driver_is_up = True
+        #: Nodes of the last order.
+        self.ordered = frozenset(placement)
         self.next_s = 0.0
         self._stream = stream
         self._emit = emit
@@ -125,6 +127,10 @@ class Query:
     def placement(self) -> tuple[str, ...]:
         """Nodes of the replicas, sorted, including starting ones."""
         return self._replica_pool.placement
+
+    def ready(self, at_s: float) -> tuple[str, ...]:
+        """Return the nodes whose replicas can work, and those of replicas that returned and are not removed yet."""
+        return tuple(sorted({*self._replica_pool.period_at(at_s).nodes, *self._replica_pool.surplus(at_s)}))
 
     def tally(self, at_s: float) -> Tally:
         """Return its counters now."""
@@ -172,24 +178,35 @@ class Query:
             longer = replace(running.timeline, seconds=running.timeline.seconds + leave_s)
             self._change_timeline(running, running.timeline, longer, at_s)
 
-    def node_failed(self, node: str, at_s: float) -> None:
-        """Remove everything that runs on a node."""
-        self._replica_pool.drop(node)
+    def node_failed(self, node: str, at_s: float, loss: NodeLoss | None = NodeLoss.DOWN) -> None:
+        """Stop everything that runs on a node; its executor is kept if the node is cut off."""
+        self._replica_pool.drop(node, keep=loss is NodeLoss.CUT_OFF)
         self._replicas_changed(at_s)
         if node == self.operator.driver_node:
             self._driver_failed(at_s)
         elif self._running is not None:
             self._lose(self._running, node, at_s)
 
-    def node_returned(self, node: str, at_s: float) -> None:
-        """Note that a node is back. Only the driver's node matters, as executors do not restart on their own."""
+    def node_returned(self, node: str, at_s: float, loss: NodeLoss | None = NodeLoss.DOWN) -> None:
+        """Note that a node is back: with its driver, the executor that was cut off, or one that was Pending.
+
+        Others do not restart on their own.
+        """
         if node != self.operator.driver_node:
+            self._executor_returned(node, at_s, loss)
             return
         self.driver_is_up = True
         runs_at_s = at_s + self.physics.driver_restart_s
         self._replica_pool.restart(runs_at_s)
         self._counted_from_rows = self._done_rows
         self.next_s = self._tick_s(runs_at_s)
+
+    def _executor_returned(self, node: str, at_s: float, loss: NodeLoss | None) -> None:
+        if loss is NodeLoss.CUT_OFF:
+            self._replica_pool.reconnect(node, at_s, stays=node in self.ordered)
+        elif loss is NodeLoss.DRAINED and node in self.ordered:
+            self._replica_pool.start(node, at_s)
+        self._replicas_changed(at_s)
 
     def links_changed(self) -> None:
         """Update the delays between nodes; the running batch keeps its timeline."""

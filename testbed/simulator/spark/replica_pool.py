@@ -11,6 +11,8 @@ from testbed.simulator.spark.batch import ExecutorSet, first_slot_matters
 from testbed.simulator.spark.constants import SparkPhysics
 
 _WARM_S = 1e-3
+#: Time until the driver has removed an executor that returned and is not ordered.
+_REMOVAL_S = 20.0
 
 
 @dataclass(slots=True, eq=False)
@@ -63,6 +65,8 @@ class ReplicaPool:
         self._fog = fog
         self._rng = rng
         self._replicas = {node: Replica(node=node, ready_at_s=0.0) for node in placement}
+        self._cut_off: dict[str, Replica] = {}
+        self._surplus: dict[str, float] = {}
         self._period: MembershipPeriod | None = None
 
     def __len__(self) -> int:
@@ -91,10 +95,26 @@ class ReplicaPool:
         self._replicas[node] = Replica(node=node, ready_at_s=at_s + start_s, cold_s=cold_s)
         self._period = None
 
-    def drop(self, node: str) -> None:
-        """Remove the executor on a node, if there is one."""
-        self._replicas.pop(node, None)
+    def drop(self, node: str, *, keep: bool = False) -> None:
+        """Remove the executor on a node, if there is one; it may be kept for `reconnect`."""
+        replica = self._replicas.pop(node, None)
+        if replica is not None and keep:
+            self._cut_off[node] = replica
         self._period = None
+
+    def reconnect(self, node: str, at_s: float, *, stays: bool) -> None:
+        """Take the kept executor of a node back; one that is no longer ordered is removed after a while."""
+        replica = self._cut_off.pop(node, None)
+        if replica is not None and not stays:
+            self._surplus[node] = at_s + _REMOVAL_S
+        elif replica is not None and node not in self._replicas:
+            replica.ready_at_s = max(at_s, replica.ready_at_s)
+            self._replicas[node] = replica
+        self._period = None
+
+    def surplus(self, at_s: float) -> tuple[str, ...]:
+        """Return the nodes with an executor that is about to be removed and gets no task."""
+        return tuple(node for node, until_s in self._surplus.items() if at_s < until_s)
 
     def pause(self) -> None:
         """Stop all of them until they are started again, as the driver is down."""

@@ -198,6 +198,7 @@ def simulate_recorded_run(run: RecordedRun, physics: SparkPhysics, *, seed: int)
         plant.advance(at_s)
         seen.update({batch.batch_id: batch for batch in plant.batches(name)})
         if at_s in orders:
-            there = plant.state().placements[name]
-            plant.order(name, tuple(sorted({*there, *orders[at_s].add} - {*orders[at_s].remove})))
+            state, change = plant.state(), orders[at_s]
+            there = {*state.placements[name], *state.starting[name]}
+            plant.order(name, tuple(sorted({*there, *change.add} - {*change.remove})))
     return tuple(seen[number] for number in sorted(seen))

@@ -74,7 +74,7 @@ def test_a_new_replica_works_from_the_first_batch_that_begins_after_its_start() 
     plant.advance(20)
     outcome = order(plant, "op", add=("n1",))
     assert (outcome.status, outcome.added) == (OutcomeStatus.APPLIED, ("n1",))
-    assert plant.state().placements == {"op": ("n0", "n1")}
+    assert (plant.state().placements, plant.state().starting) == ({"op": ("n0",)}, {"op": ("n1",)})
     tally = plant.tally("op")
     assert (tally.supply_replicas, tally.serving_replicas) == (2, 1)
     plant.advance(100)
