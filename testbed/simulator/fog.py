@@ -2,7 +2,7 @@
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from gesscale.errors import InputError
 from gesscale.model.decision import Reason
@@ -74,6 +74,7 @@ class Fog:
         at_s: float,
         placements: Mapping[str, tuple[str, ...]],
         starting: Mapping[str, tuple[str, ...]] | None = None,
+        ordered: Mapping[str, Collection[str]] | None = None,
     ) -> ClusterState:
         """Return the nodes as the cluster reports them at an instant, with the reported weights, and the replicas."""
         starting = starting or {}
@@ -87,8 +88,23 @@ class Fog:
             }
             self._reported_from_s, self._reported_until_s = at_s, self.next_change_s(at_s)
         if nodes is not self._state.nodes or (placements, starting) != (self._state.placements, self._state.starting):
-            self._state = ClusterState(nodes=nodes, placements=placements, starting=starting)
+            self._state = ClusterState(
+                nodes=nodes,
+                placements=placements,
+                starting=starting,
+                left={name: self._left(listed, placements[name], at_s) for name, listed in (ordered or {}).items()},
+                silent={
+                    each.node: each.from_s
+                    for each in self._failures
+                    if each.from_s <= at_s < each.until_s and each.loss in {NodeLoss.CUT_OFF, NodeLoss.UNREPORTED}
+                },
+            )
         return self._state
+
+    def _left(self, ordered: Collection[str], running: Collection[str], at_s: float) -> dict[str, str]:
+        """Return the ordered nodes that hold no replica and can take none, with the cause."""
+        lost = {node: self.loss(node, at_s) for node in ordered if node not in running}
+        return {node: f"the node is {loss.value}" for node, loss in lost.items() if loss is not None}
 
     def _cluster_node(self, node: SimulatedNode, loss: NodeLoss | None) -> Node:
         weight = node.weight if node.reported_weight is None else node.reported_weight

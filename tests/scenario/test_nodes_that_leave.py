@@ -66,3 +66,15 @@ def test_a_drain_during_a_scale_up_ends_with_all_replicas() -> None:
     reasons = {each.plan.reason for each in notes.decisions if len(each.plan.placement) < 3}
     assert not reasons & FALSE_REASONS
     assert rows_done(notes) == sum(rates) * 60
+
+
+def test_a_start_that_takes_longer_than_the_timeout_is_not_idleness() -> None:
+    # An image is pulled for 150 s, the rescale timeout is 60 s.
+    rates = [300.0] * 10 + [1300.0] * 30
+    scene = scene_of(rates, nodes=3, most=3, initial={"op": ("n0",)}, rescale_timeout_s=60.0)
+    notes = run(scene, physics=replace(QUIET, start_s=150.0, trigger_s=2.0))
+    (growth, *_) = changes(notes)
+    assert serving(notes, growth.at_s + 180) == 3
+    reasons = {each.plan.reason for each in notes.decisions if len(each.plan.placement) < 3}
+    assert not reasons & FALSE_REASONS
+    assert rows_done(notes) == sum(rates) * 60

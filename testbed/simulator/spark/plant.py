@@ -119,7 +119,8 @@ class SparkPlant:
                 ready = query.ready(now_s)
                 placements[name] = tuple(node for node in ready if node not in closed)
                 starting[name] = tuple(node for node in query.placement if node not in {*ready, *closed})
-        return self._fog.cluster_state(now_s, placements, starting)
+        ordered = {name: self._queries[name].ordered for name in placements}
+        return self._fog.cluster_state(now_s, placements, starting, ordered)
 
     def batches(self, operator: str) -> Sequence[Batch]:
         """Return the recent batches of an operator, oldest first, some hundreds; read-only."""

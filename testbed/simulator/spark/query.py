@@ -275,13 +275,16 @@ class Query:
         event_from_s, event_until_s = self._stream.event_span(from_row, until_row)
         self._stream.forget(until_row)
         output_rows = self._emit(running.rows, at_s, event_from_s, event_until_s)
+        nodes, lanes = self._replica_pool.period_at(at_s).nodes, period.executor_set.slots_each
+        worked = {period.executor_set.nodes[slot // lanes] for slot, tasks in enumerate(timeline.tasks) if tasks}
         self.batches.append(
             Batch(
                 batch_id=self._number,
                 ended_at_s=at_s,
                 rows=running.rows,
                 seconds=at_s - running.begun_s,
-                nodes=self._replica_pool.period_at(at_s).nodes,
+                nodes=nodes,
+                workers=tuple(node for node in nodes if node in worked),
                 trigger_s=self.physics.trigger_s,
                 cap_rows=running.cap_rows,
                 offered_rows_total=running.offered_rows - self._counted_from_rows,
