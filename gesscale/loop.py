@@ -73,7 +73,9 @@ class ControlLoop:
         with self.measure_phase("monitor"):
             latencies = self.latencies.current(now_s)
             state = self._cluster_state()
-            observation = replace(self.measure_rows(self.metrics.observe(now_s)), node_weights=state.weights)
+            observation = replace(
+                self.measure_rows(self.metrics.observe(now_s)), node_weights=state.weights, usable_by=state.usable_by
+            )
             state = close_to_refused(follow_batches(state, observation), observation)
             self.on_inputs(state, latencies)
         with self.measure_phase("knowledge"):

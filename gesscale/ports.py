@@ -86,6 +86,11 @@ class ClusterState:
         """The nodes that can take a replica, by name."""
         return tuple(sorted(name for name, node in self.nodes.items() if not node.problem))
 
+    def usable_by(self, operator: str) -> tuple[str, ...]:
+        """Return the nodes that an operator could use if they had room, sorted."""
+        nodes = self.for_operator(operator).nodes.values()
+        return tuple(sorted(each.name for each in nodes if not each.problem or each.reason is Reason.NO_ROOM))
+
     @cached_property
     def unusable(self) -> Mapping[Reason, tuple[str, ...]]:
         """The ineligible nodes by reason, sorted by name."""

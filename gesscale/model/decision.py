@@ -51,6 +51,8 @@ class Reason(StrEnum):
     DELAY_EATS_GAIN = "DelayEatsGain"
     SINK_LIMIT = "SinkLimit"
     HOT_PARTITION = "HotPartition"
+    PARTITION_LIMIT = "PartitionLimit"
+    IDLE_LIMIT = "IdleLimit"
     CAP_LIMITS = "CapLimits"
     CLUSTER_UNAVAILABLE = "ClusterUnavailable"
     # why a candidate lost
@@ -73,6 +75,8 @@ GROWTH_LIMITS = {
     Reason.DELAY_EATS_GAIN,
     Reason.SINK_LIMIT,
     Reason.HOT_PARTITION,
+    Reason.PARTITION_LIMIT,
+    Reason.IDLE_LIMIT,
     Reason.CAP_LIMITS,
     Reason.LATENCY_MAP_MISSING,
 }

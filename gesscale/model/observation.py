@@ -1,7 +1,7 @@
 """Observations of a step: micro-batches, a reading per operator, and the reasons for missing readings."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -216,6 +216,8 @@ class WorkflowObservation:
     missing_readings: Mapping[str, MissingReading] = field(default_factory=dict)
     #: Capacity weight of each node; 1 for unlisted nodes.
     node_weights: Mapping[str, float] = field(default_factory=dict)
+    #: Returns the nodes that an operator could use if they had room, sorted.
+    usable_by: Callable[[str], tuple[str, ...]] = field(default=lambda _operator: (), repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if both := self.readings.keys() & self.missing_readings.keys():

@@ -176,8 +176,9 @@ def _blocking_reason(context: PlanningContext) -> tuple[Reason, str] | None:
         return Reason.RECONFIGURING, reconfiguring(context.placement, context.reading.placement)
     if context.analysis.verdict is Verdict.MORE and count >= operator.max_replicas:
         useful = context.reading.useful_replicas
-        bound = at_maximum(operator.max_replicas) if useful is None or count < useful else at_useful(context.reading)
-        return Reason.AT_MAX_REPLICAS, bound
+        if useful is not None and count >= useful:
+            return Reason.PARTITION_LIMIT, at_useful(context.reading)
+        return Reason.AT_MAX_REPLICAS, at_maximum(operator.max_replicas)
     if context.analysis.verdict is Verdict.FEWER and count <= operator.min_replicas:
         return Reason.AT_MIN_REPLICAS, at_minimum(operator.min_replicas)
     return None

@@ -2,10 +2,7 @@
 
 from dataclasses import replace
 
-import numpy as np
-import pytest
-from complaint_world import changes, lasting, run
-from faulty_ports import Fault, Faults
+from complaint_world import changes, run
 from spark_scenes import QUIET, Notes, equal_delays, one_operator
 
 from gesscale.knowledge.memory import MemoryKnowledge

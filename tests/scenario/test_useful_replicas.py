@@ -19,7 +19,7 @@ LIMITS = {
     "partitions-2": ({"partitions": 2}, 970.0, 2),
     "partitions-4": ({"partitions": 4}, 1900.0, 4),
 }
-NAMED = {"sink": Reason.SINK_LIMIT, "hot": Reason.HOT_PARTITION, "partitions": Reason.AT_MAX_REPLICAS}
+NAMED = {"sink": Reason.SINK_LIMIT, "hot": Reason.HOT_PARTITION, "partitions": Reason.PARTITION_LIMIT}
 
 
 @pytest.mark.parametrize("limit", LIMITS)

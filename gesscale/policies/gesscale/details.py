@@ -1,6 +1,7 @@
 """Texts of the decisions of `gesscale`: the figures behind a reason."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from gesscale.model.decision import format_replicas
 from gesscale.model.observation import OperatorReading
@@ -75,6 +76,21 @@ def cap_limits(rows: int, trigger_s: float, rows_per_s: float) -> str:
 def limited_by_work(limit: int) -> str:
     """Return the number of replicas beyond which replicas got no work, or brought nothing."""
     return f"replicas beyond {limit} brought nothing within the last hour"
+
+
+def limited_by_idleness(limit: int, until_s: float) -> str:
+    """Return until when no replica is added beyond those that got work, why, and what ends it.
+
+    Examples
+    --------
+    >>> limited_by_idleness(2, 0.0)[:83]
+    'replicas beyond 2 got no task while others were busy; until 1970-01-01T00:00:00Z no'
+    """
+    until = datetime.fromtimestamp(until_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return (
+        f"replicas beyond {limit} got no task while others were busy; until {until} none is added, unless the "
+        "placement, the usable nodes or the partitions change; a higher min_replicas adds one at once"
+    )
 
 
 def idle(nodes: Sequence[str]) -> str:

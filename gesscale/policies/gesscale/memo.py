@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
+from gesscale.model.decision import Reason
 from gesscale.model.observation import Batch, WorkflowObservation
 from gesscale.model.order import Order
 from gesscale.model.workflow import Operator
@@ -11,6 +12,7 @@ from gesscale.policies.gesscale.analysis.batch_caps import find_cap
 from gesscale.policies.gesscale.analysis.capacity import warm_samples
 from gesscale.policies.gesscale.analysis.demand import LoadHistory
 from gesscale.policies.gesscale.analysis.gains import Growth
+from gesscale.policies.gesscale.analysis.idleness import IdleMemory
 from gesscale.policies.gesscale.analysis.limits import limiting_order
 from gesscale.policies.gesscale.analysis.speeds import NodeSpeeds
 from gesscale.policies.memos import Memo
@@ -40,6 +42,8 @@ class GesscaleMemo(Memo):
     speeds: NodeSpeeds = NodeSpeeds()
     #: The last additions of replicas, and the late batches before them.
     growth: Growth = Growth()
+    #: The last replicas without work that were given back; None if there were none.
+    idle: IdleMemory | None = None
 
     def bucket_s(self, slo_s: float) -> float:
         """Return the time over which the load is averaged, the longest acceptable wait of a row."""
@@ -82,8 +86,15 @@ class GesscaleMemo(Memo):
                 "load": self.load.updated(reading.offered_points, bucket_s),
                 "speeds": speeds,
                 "growth": self.growth.updated(reading, orders[0] if orders else None),
+                "idle": self._idle(limit, observation, operator.name),
             }
         )
+
+    def _idle(self, limit: Order | None, observation: WorkflowObservation, operator: str) -> IdleMemory | None:
+        if limit is None or limit.reason != Reason.IDLE_REPLICA or not (usable := observation.usable_by(operator)):
+            return self.idle
+        now = IdleMemory.of(limit.at_s, usable)
+        return now if self.idle is None else self.idle.updated(now)
 
     def _paces(self, at_s: float, pace: float) -> tuple[tuple[float, float], ...]:
         if self.paces and self.paces[-1][1] == pace:

@@ -255,7 +255,7 @@ class GesscalePolicy:
         lost = missing_gain(fitted, reading, memo.growth, memo.batches)
         if lost is not None and (fewer := shrunk(present, lost.replicas, operator, knowledge)) is not None:
             return replace(unchanged, reason=lost.reason, detail=details.no_gain(*lost[2:]), placement=fewer)
-        limit = work_limit(operator, reading, orders, memo.load, memo.bucket_s(objective_s))
+        limit = work_limit(operator, reading, orders, memo.load, memo.bucket_s(objective_s), memo.idle)
         if limit is not None:
             sized = sized.up_to(max(limit.replicas, len(present)))
         now, placement_of = sizes_of(sized, reading, present, memo.slowdown(reading.at_s - STEADY_S))

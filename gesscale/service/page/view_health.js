@@ -5,7 +5,7 @@ import { moment, span } from "./format.js";
 import { advice, explained } from "./words.js";
 import { linkTo } from "./address.js";
 
-const NEEDS_ATTENTION = ["MetricsMissing", "MetricsStale", "LatencyMapMissing", "LatencyMapStale", "PolicyFailed", "ClusterUnavailable", "NoCandidateNode", "AtMaxReplicas", "DelayEatsGain", "SinkLimit", "HotPartition", "CapLimits"];
+const NEEDS_ATTENTION = ["MetricsMissing", "MetricsStale", "LatencyMapMissing", "LatencyMapStale", "PolicyFailed", "ClusterUnavailable", "NoCandidateNode", "AtMaxReplicas", "DelayEatsGain", "SinkLimit", "HotPartition", "PartitionLimit", "IdleLimit", "CapLimits"];
 const LATE_PERIODS = 3;
 const MOST_WORKFLOWS = 100;
 

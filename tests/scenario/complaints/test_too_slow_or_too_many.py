@@ -114,8 +114,8 @@ def test_idle_replica_is_named_and_no_more_are_ordered() -> None:
     assert given_up.plan.detail == details.idle(["n1"])
     assert given_up.at_s <= order.at_s + 120
     last = next(each for each in reversed(notes.decisions) if each.at_s <= 840)  # the load ends at 900 s
-    assert last.plan.reason is Reason.AT_MAX_REPLICAS
-    assert last.plan.detail.endswith(details.limited_by_work(1))
+    assert last.plan.reason is Reason.IDLE_LIMIT
+    assert last.plan.detail.endswith(details.limited_by_idleness(1, given_up.at_s + 3600))
 
 
 @pytest.mark.parametrize("policy", ["gesscale", "gesscale-2021", "ds2", "hpa-cpu"])
@@ -125,7 +125,7 @@ def test_no_replica_is_added_beyond_the_partitions(policy: str) -> None:
     notes = run(under([1500] * 20), policy, physics=replace(QUIET, partitions=2))
     assert max(each.supply_replicas for each in notes.samples["op"]) == 2
     last = next(each for each in reversed(notes.decisions) if each.at_s <= 1140)  # the load ends at 1200 s
-    assert last.plan.reason is Reason.AT_MAX_REPLICAS
+    assert last.plan.reason is Reason.PARTITION_LIMIT
     assert last.analysis.reading.useful_replicas == 2
 
 

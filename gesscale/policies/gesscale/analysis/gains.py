@@ -12,7 +12,7 @@ from gesscale.model.evidence import mark_warm
 from gesscale.model.observation import Batch, OperatorReading
 from gesscale.model.order import Order
 from gesscale.policies.gesscale.analysis.capacity import OperatorModel
-from gesscale.policies.gesscale.analysis.limits import without_rows
+from gesscale.policies.gesscale.analysis.idleness import without_rows
 from perfmodel import BatchEvidence
 
 #: Replicas are given back if they brought less than this share of the gain that their number promises, and surely

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gesscale.model.decision import Reason, Rejection, Verdict
-from gesscale.model.observation import Batch, OperatorReading
+from gesscale.model.observation import OperatorReading
 from gesscale.model.order import Order
 from gesscale.model.workflow import Operator
 from gesscale.plan.node_ranking import rejections_for, removal_steps, unknown_delays
@@ -12,6 +12,7 @@ from gesscale.policies.details import NO_OTHER_NODE, at_maximum, at_useful, reco
 from gesscale.policies.gesscale import details
 from gesscale.policies.gesscale.analysis.demand import LoadHistory
 from gesscale.policies.gesscale.analysis.growth import GrowthEnd
+from gesscale.policies.gesscale.analysis.idleness import IdleMemory, idle_replicas
 from gesscale.policies.gesscale.analysis.sizing import TooFew
 from gesscale.ports import ClusterState, Knowledge
 
@@ -20,10 +21,8 @@ _LIMIT_KEPT_S = 3600.0
 #: Time during which a number of replicas that was too few is not tried again for such a load.
 _TOO_FEW_KEPT_S = 3600.0
 
-#: Rows of a batch, for each replica, from which a replica without any gets no work.
-_ENOUGH_ROWS, _ENOUGH_BATCHES = 10, 3
-#: A replica that was busy for this share of the busiest one's time works, though it reads no rows: after a shuffle.
-_IDLE_SHARE = 0.1
+#: Batches whose speeds are compared.
+_COMPARED_BATCHES = 3
 #: Time in which a trial of one more replica is measured.
 _TRIAL_S = 600.0
 #: A limit ends early if the load, or the speed of the batches, has grown by this share since.
@@ -42,34 +41,6 @@ class WorkLimit(NamedTuple):
     detail: str
 
 
-def absent_replicas(present: _Nodes, reading: OperatorReading, order: Order | None) -> _Nodes:
-    """Return the replicas that no batch has listed since the last order, if the order was given up."""
-    if order is None or not order.given_up or set(order.placement) != set(present):
-        return ()
-    return tuple(node for node in present if node not in reading.placement)
-
-
-def idle_replicas(present: _Nodes, reading: OperatorReading) -> _Nodes:
-    """Return the replicas that got no rows though the last batches had enough; Spark lists them with each batch."""
-    newest = reading.batches[-_ENOUGH_BATCHES:]
-    enough = len(newest) == _ENOUGH_BATCHES and all(_feeds_all(batch, present) for batch in newest)
-    return without_rows(reading) if enough else ()
-
-
-def without_rows(reading: OperatorReading) -> _Nodes:
-    """Return the replicas that neither read rows nor held a task in the window, sorted."""
-    work = reading.by_node
-    busiest = max((each.cpu_share for each in work.values()), default=0.0)
-    idle = [node for node, each in work.items() if not each.throughput_rows_per_s]
-    return tuple(sorted(node for node in idle if work[node].cpu_share < _IDLE_SHARE * busiest))
-
-
-def _feeds_all(batch: Batch, present: _Nodes) -> bool:
-    """Return whether a batch on these nodes had rows and tasks for all; fewer tasks bound the useful replicas."""
-    has_tasks = batch.tasks is None or batch.tasks >= len(present)
-    return set(batch.nodes) == set(present) and batch.rows >= _ENOUGH_ROWS * len(present) and has_tasks
-
-
 def limiting_order(orders: Sequence[Order], at_s: float) -> Order | None:
     """Return the newest order that gave replicas back, if none has exceeded it since but a trial of one more."""
     most = 0
@@ -82,25 +53,42 @@ def limiting_order(orders: Sequence[Order], at_s: float) -> Order | None:
 
 
 def work_limit(
-    operator: Operator, reading: OperatorReading, orders: Sequence[Order], load: LoadHistory, bucket_s: float
+    operator: Operator,
+    reading: OperatorReading,
+    orders: Sequence[Order],
+    load: LoadHistory,
+    bucket_s: float,
+    idle: IdleMemory | None = None,
 ) -> WorkLimit | None:
     """Return the limit by partitions and tasks, or by what was given back; None if unknown.
 
     After an hour one replica is tried again. If the load, the partitions or the speed of the batches have changed, the
-    limit ends.
+    limit ends; that of replicas without work also with another placement or other usable nodes.
     """
     found = []
     if reading.useful_replicas is not None:
-        found.append(WorkLimit(reading.useful_replicas, Reason.AT_MAX_REPLICAS, at_useful(reading)))
+        found.append(WorkLimit(reading.useful_replicas, Reason.PARTITION_LIMIT, at_useful(reading)))
     order = limiting_order(orders, reading.at_s)
-    if order is not None and not _has_changed(order, reading, load, bucket_s):
+    if order is not None and not _is_over(order, orders, idle) and not _has_changed(order, reading, load, bucket_s):
         replicas = len(order.placement) + (not 0 <= reading.at_s - order.at_s < _LIMIT_KEPT_S)
-        reason = Reason.AT_MAX_REPLICAS if order.reason == Reason.IDLE_REPLICA else Reason(order.reason)
-        found.append(WorkLimit(replicas, reason, details.limited_by_work(replicas)))
+        if order.reason == Reason.IDLE_REPLICA:
+            text = details.limited_by_idleness(replicas, order.at_s + _LIMIT_KEPT_S)
+            found.append(WorkLimit(replicas, Reason.IDLE_LIMIT, text))
+        else:
+            found.append(WorkLimit(replicas, Reason(order.reason), details.limited_by_work(replicas)))
     if not found:
         return None
     least = min(found)
     return least._replace(replicas=max(least.replicas, operator.min_replicas))
+
+
+def _is_over(order: Order, orders: Sequence[Order], idle: IdleMemory | None) -> bool:
+    """Return whether idleness was seen in another placement, or with other nodes; a trial of one more is the same."""
+    if order.reason != Reason.IDLE_REPLICA:
+        return False
+    newest = orders[0]
+    moved = newest is not order and not set(newest.placement) > set(order.placement)
+    return moved or (idle is not None and idle.order_at_s == order.at_s and idle.ended)
 
 
 def _has_changed(order: Order, reading: OperatorReading, load: LoadHistory, bucket_s: float) -> bool:
@@ -112,7 +100,7 @@ def _has_changed(order: Order, reading: OperatorReading, load: LoadHistory, buck
         return True
     late = [each for each in since if set(each.nodes) == set(reading.placement) and each.is_late]
     speeds = [each.rows / each.seconds for each in late]
-    few = _ENOUGH_BATCHES
+    few = _COMPARED_BATCHES
     return len(speeds) > 2 * few and sum(speeds[-few:]) > (1 + _CHANGED_SHARE) * sum(speeds[1 : few + 1])
 
 
@@ -120,8 +108,7 @@ def without_workless(
     present: _Nodes, operator: Operator, reading: OperatorReading, knowledge: Knowledge
 ) -> tuple[_Nodes, str] | None:
     """Return the placement without the replicas that get no work, and why; None if there are none, or it is unknown."""
-    absent = absent_replicas(present, reading, knowledge.latest(operator.name)) if reading.saturated_share else ()
-    idle = absent or idle_replicas(present, reading)
+    idle = idle_replicas(present, reading)
     removed = idle[: max(0, len(present) - operator.min_replicas)]
     if removed:
         return tuple(node for node in present if node not in removed), details.idle(idle)
@@ -164,7 +151,7 @@ def limit_reason(
     if end is not None:
         one = end.nearest
         text = details.one_more(one.node, one.delay_ms, end.replicas + 1, one.rows_per_s)
-        return Reason.DELAY_EATS_GAIN if end.by_delay else Reason.AT_MAX_REPLICAS, text
+        return Reason.DELAY_EATS_GAIN if end.by_delay else Reason.NO_CANDIDATE_NODE, text
     return Reason.NO_CANDIDATE_NODE, NO_OTHER_NODE
 
 
@@ -193,8 +180,7 @@ def blocking_reason(
     """Return the reason that blocks any change, whatever its cost; None if there is none."""
     if cluster.problem:
         return Reason.CLUSTER_UNAVAILABLE, cluster.problem
-    absent = absent_replicas(present, reading, knowledge.latest(operator.name))
-    if set(present) != set(reading.placement) and reading.throughput_rows_per_s and not absent:
+    if set(present) != set(reading.placement) and reading.throughput_rows_per_s:
         return Reason.RECONFIGURING, reconfiguring(present, reading.placement)
     if not present or not reading.offered_points or reading.backlog_rows is None:
         return Reason.METRICS_MISSING, details.METRICS_MISSING

@@ -13,36 +13,21 @@ from gesscale.model.order import Order
 from gesscale.policies.details import at_useful
 from gesscale.policies.gesscale import details
 from gesscale.policies.gesscale.analysis.demand import LoadHistory
+from gesscale.policies.gesscale.analysis.idleness import IdleMemory
 from gesscale.policies.gesscale.analysis.limits import WorkLimit, without_workless, work_limit
 from gesscale.ports import ClusterState, Node
-
-
-def given_up(placement: tuple[str, ...], at_s: float = 500.0) -> Order:
-    return Order(placement=placement, at_s=at_s, before=1, downtime_s=20.0, settled_at_s=800.0, given_up=True)
 
 
 def on(*nodes: str) -> ClusterState:
     return ClusterState(nodes={name: Node(name=name) for name in NODES}, placements={"op": nodes})
 
 
-def test_idle_replica_is_removed_during_a_backlog() -> None:
+def test_a_replica_that_no_batch_has_listed_is_not_idle() -> None:
+    """It was pulled, started or cut off until now: the order that names it was given up, and rows wait."""
+    order = Order(placement=("hub", "near"), at_s=500.0, before=1, downtime_s=20.0, settled_at_s=800.0, given_up=True)
     seen = replace(stream(350, backlog=15000), saturated_share=1.0)
-    _, plan = decide(seen, knowledge=known(orders={"op": (given_up(("hub", "near")),)}), cluster=on("hub", "near"))
-    assert (plan.reason, plan.placement) == (Reason.IDLE_REPLICA, ("hub",))
-    assert plan.detail == details.idle(["near"])
-
-
-def test_without_backlog_costs_decide_on_an_idle_replica() -> None:
-    orders = {"op": (given_up(("hub", "near")),)}
-    _, plan = decide(stream(60), knowledge=known(orders=orders), cluster=on("hub", "near"))
-    assert (plan.reason, plan.placement) == (Reason.UNDERUSED, ("hub",))
-
-
-def test_unsettled_order_is_waited_for() -> None:
-    pending = Order(placement=("hub", "near"), at_s=1100.0)
-    seen = replace(stream(350, backlog=15000), saturated_share=1.0)
-    _, plan = decide(seen, knowledge=known(orders={"op": (pending,)}), cluster=on("hub", "near"))
-    assert plan.reason is Reason.RECONFIGURING
+    _, plan = decide(seen, knowledge=known(orders={"op": (order,)}), cluster=on("hub", "near"))
+    assert (plan.reason, plan.change) == (Reason.RECONFIGURING, None)
 
 
 def test_no_replica_is_ordered_beyond_the_useful_ones() -> None:
@@ -51,7 +36,7 @@ def test_no_replica_is_ordered_beyond_the_useful_ones() -> None:
     assert (plan.reason, len(plan.placement)) == (Reason.OVERLOADED, 3)
     full = replace(stream(350, ("hub", "mid", "near"), backlog=15000), useful_replicas=3)
     _, plan = decide(full)
-    assert (plan.reason, plan.change) == (Reason.AT_MAX_REPLICAS, None)
+    assert (plan.reason, plan.change) == (Reason.PARTITION_LIMIT, None)
     assert plan.detail.endswith(at_useful(full))
 
 
@@ -63,15 +48,47 @@ def test_the_farthest_replica_without_work_is_removed(stale: str, kept: tuple[st
     assert (plan.reason is Reason.IDLE_REPLICA) == (len(kept) == 2)
 
 
-@pytest.mark.parametrize(("ago_s", "reason"), [(600.0, Reason.AT_MAX_REPLICAS), (4000.0, Reason.OVERLOADED)])
+def given_back(at_s: float, *placement: str) -> Order:
+    return Order(placement=placement, at_s=at_s, before=2, reason="IdleReplica", downtime_s=10.0, settled_at_s=1.0)
+
+
+@pytest.mark.parametrize(("ago_s", "reason"), [(600.0, Reason.IDLE_LIMIT), (4000.0, Reason.OVERLOADED)])
 def test_idle_replica_is_not_added_again_within_an_hour(ago_s: float, reason: Reason) -> None:
     seen = stream(350, backlog=15000)
-    gone = Order(
-        placement=("hub",), at_s=seen.at_s - ago_s, before=2, reason="IdleReplica", downtime_s=10.0, settled_at_s=1.0
-    )
+    gone = given_back(seen.at_s - ago_s, "hub")
     _, plan = decide(seen, knowledge=known(orders={"op": (gone,)}))
     assert plan.reason is reason
-    assert (details.limited_by_work(1) in plan.detail) == (reason is Reason.AT_MAX_REPLICAS)
+    assert (details.limited_by_idleness(1, gone.at_s + 3600) in plan.detail) == (reason is Reason.IDLE_LIMIT)
+
+
+def test_idleness_is_forgotten_with_another_placement_but_not_with_a_trial_of_one_more() -> None:
+    seen = stream(350, minutes=10, backlog=15000)
+    load = LoadHistory().updated(seen.offered_points, 60.0)
+    gone = given_back(1000.0, "hub", "near")
+
+    def limit(*newer: str) -> WorkLimit | None:
+        order = Order(placement=newer, at_s=1100.0, before=2, reason="ReplicaLost", downtime_s=1.0)
+        return work_limit(operator(), seen, [order, gone], load, 60.0)
+
+    assert limit("hub", "mid", "near") is not None
+    assert limit("hub", "mid") is None
+    assert limit("hub") is None
+
+
+def test_idleness_is_forgotten_when_the_usable_nodes_change() -> None:
+    memory = IdleMemory.of(1000.0, ("hub", "mid", "near"))
+    assert not memory.updated(IdleMemory.of(1000.0, ("hub", "mid", "near"))).ended
+    left = memory.updated(IdleMemory.of(1000.0, ("hub", "near")))
+    back = left.updated(IdleMemory.of(1000.0, ("hub", "mid", "near")))
+    assert left.ended
+    assert back.ended  # a node has left since
+    newer = IdleMemory.of(2000.0, ("hub", "near"))
+    assert back.updated(newer) == newer
+    seen = stream(350, minutes=10, backlog=15000)
+    load = LoadHistory().updated(seen.offered_points, 60.0)
+    orders = [given_back(1000.0, "hub")]
+    held, over = (work_limit(operator(), seen, orders, load, 60.0, each) for each in (memory, left))
+    assert (held is None, over is None) == (False, True)
 
 
 WORKS = NodeReading(throughput_rows_per_s=100.0, cpu_share=0.8)
@@ -134,7 +151,7 @@ def test_a_limit_ends_with_more_partitions_or_load(reason: Reason) -> None:
 
     held = limit(seen)
     assert held is not None
-    assert (held.replicas, held.reason) == (1, Reason.AT_MAX_REPLICAS if reason is Reason.IDLE_REPLICA else reason)
+    assert (held.replicas, held.reason) == (1, Reason.IDLE_LIMIT if reason is Reason.IDLE_REPLICA else reason)
     partitions = [replace(each, source_partitions=2 if each.batch_id < 40 else 4) for each in seen.batches]
     assert limit(replace(seen, batches=tuple(partitions))) is None
     # 350 rows/s until 1,300 s, then 500.
