@@ -2,8 +2,8 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -155,8 +155,8 @@ class KubernetesQuery(ChaosQuery):
     def stop(self) -> tuple[str, ...]:
         """End controller and query; return leftovers on the cluster."""
         processes.stop(self.running(Role.CONTROLLER), grace_s=20.0)
+        self.application.save_state()
         (self.folder / "driver.log").write_text(self.driver_logs())
-        self._save_state()
         kubectl = self.application.cluster.run_kubectl
         kubectl("delete", "namespace", SPACE, "--wait=true", "--timeout=150s", timeout_s=160)
         pods = json.loads(kubectl("get", "pods", "-A", "-o", "json"))["items"]
@@ -168,17 +168,6 @@ class KubernetesQuery(ChaosQuery):
             if "gesscale" in each["metadata"]["name"] and (holder := each["spec"].get("holderIdentity"))
         ]
         return tuple(left)
-
-    def _save_state(self) -> None:
-        """Save the current state of API server and driver, to diagnose a change that did not converge."""
-        sources: dict[str, Callable[[], object]] = {
-            "pods": lambda: self.application.document("pods"),
-            "autoscaler": lambda: self.application.document("streamautoscaler", self.application.operator.name),
-            "replicas": self._replicas,
-        }
-        for name, read in sources.items():
-            with suppress(GesscaleError):
-                (self.folder / f"{name}.json").write_text(json.dumps(read(), indent=1))
 
     def _submit_again(self) -> None:
         """Replace the pod of a driver that has ended; its executors are deleted with it."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
 from random import Random
+from typing import TypeVar
 
 from gesscale.errors import InputError
 
@@ -60,6 +61,7 @@ KUBERNETES_FAULTS = (
     ChaosFault.POD_DELETED,
 )
 
+F = TypeVar("F", bound=StrEnum)
 MAX_DELAY_S, MIN_FAULT_S, MAX_FAULT_S = 3.0, 2.0, 6.0
 
 
@@ -85,8 +87,8 @@ class PlannedChange:
         return ordered[int(self.choice * len(ordered))] if ordered else None
 
 
-def parse_faults(names: str) -> tuple[ChaosFault, ...]:
-    """Parse names of faults, separated by commas.
+def parse_faults(names: str, kind: type[F] = ChaosFault, place: str = "--faults") -> tuple[F, ...]:  # type: ignore[assignment]
+    """Parse names of faults of a kind, separated by commas.
 
     Raises
     ------
@@ -101,10 +103,9 @@ def parse_faults(names: str) -> tuple[ChaosFault, ...]:
     faults = []
     for name in (each.strip() for each in names.split(",")):
         try:
-            faults.append(ChaosFault(name))
+            faults.append(kind(name))
         except ValueError:
-            known = ", ".join(ChaosFault)
-            raise InputError("chaos-fault-unknown", place="--faults", got=name, known=known) from None
+            raise InputError("chaos-fault-unknown", place=place, got=name, known=", ".join(kind)) from None
     return tuple(faults)
 
 

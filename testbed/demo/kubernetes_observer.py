@@ -43,14 +43,13 @@ class KubernetesObserver:
     placement: tuple[str, ...] | None = None
     #: Phase of the driver's pod; empty before there is one.
     driver_phase: str = ""
+    _driver_address: str = ""
 
     def poll(self) -> None:
         """Poll once; errors are ignored, as the next poll tries again."""
-        with suppress(ClusterError, MetricsUnavailableError):
-            self._poll_orders()
-            self.driver_phase = self.application.driver()["status"].get("phase", "")
-            self._poll_batches()
-            self._poll_executors()
+        for poll in (self._poll_orders, self._poll_driver, self._poll_batches, self._poll_executors):
+            with suppress(ClusterError, MetricsUnavailableError):
+                poll()
 
     def ordered(self) -> list[SeenOrder]:
         """Return the orders, oldest first."""
@@ -74,9 +73,14 @@ class KubernetesObserver:
                 self.orders[order["id"]] = SeenOrder(at_s=at_s, placement=placement)
                 self.log(f"order {order['id']}: executors on {', '.join(placement)}")
 
+    def _poll_driver(self) -> None:
+        status = self.application.driver()["status"]
+        self.driver_phase = status.get("phase", "")
+        self._driver_address = status.get("podIP", "")
+
     def _poll_batches(self) -> None:
         newest = max(self.record.batches, default=-1)
-        body = self.application.ask_driver(f"batches?after={newest}")
+        body = self.application.ask_driver(f"batches?after={newest}", self._driver_address)
         parsed = to_batches(parse_document(body, self.application.operator.name).batches, {})
         if parsed.batches and not self.record.batches:
             self.record.began_at_s = min(batch.began_s for batch in parsed.batches)
@@ -86,7 +90,7 @@ class KubernetesObserver:
             self.worked[batch.batch_id] = frozenset(node for node, each in work.items() if each.rows > 0)
 
     def _poll_executors(self) -> None:
-        replicas = json.loads(self.application.ask_driver("replicas"))
+        replicas = json.loads(self.application.ask_driver("replicas", self._driver_address))
         for each in replicas["executors"]:
             known = self.executors.get(each["id"], {})
             self.executors[each["id"]] = {**each, "order": known.get("order") or each.get("order")}

@@ -78,6 +78,46 @@ def demo(
         raise typer.Exit(1)
 
 
+@app.command(epilog="Example: testbed kubernetes losses --kinds deleted,drained --repeats 3")
+def losses(
+    folder: Annotated[Path, typer.Option(help="Folder for records and logs; records are appended.")] = Path(
+        "reports/losses"
+    ),
+    kinds: Annotated[
+        str | None, typer.Option(help="Kinds of loss, separated by commas. Default: all.", show_default=False)
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, max=100, help="Times that each kind is repeated.")] = 1,
+    topology: Annotated[str, typer.Option(help="A topology file, or the name of a bundled one.")] = "kube5",
+    away: Annotated[
+        float, typer.Option(min=1, max=3600, help="How long the API server is away and a drained node cordoned, s.")
+    ] = 60.0,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Lose nodes under a real query that needs two replicas; measure when both work again, and count every row.
+
+    Exits 1 if a loss of this run leaves the query without a replica that it needs, or a row was lost or duplicated.
+    """
+    from gesscale.cli.process_exit import end_as_ctrl_c_does
+    from testbed.chaos.loss_results import REPORT, losses_table, read_losses
+    from testbed.chaos.losses import run_losses
+    from testbed.chaos.plan import parse_faults
+    from testbed.cluster.topology import read_topology
+    from testbed.live.node_losses import NodeLoss
+    from testbed.live.nodes import ProgressLog
+
+    chosen = (parse_faults(kinds, NodeLoss, "--kinds") if kinds else tuple(NodeLoss)) * repeats
+    _require_rights()
+    end_as_ctrl_c_does()
+    folder.mkdir(parents=True, exist_ok=True)
+    records = run_losses(chosen, read_topology(topology), folder, ProgressLog(stderr_console), away_s=away)
+    written = read_losses(folder)
+    shown = losses_table(written)
+    (folder / REPORT).write_text(shown.markdown())
+    emit(written, output, [shown.for_terminal()])
+    if not all(record.kept for record in records):
+        raise typer.Exit(1)
+
+
 @app.command(epilog="Example: testbed kubernetes status")
 def status(name: ClusterName = None, output: OutputOption = Output.TABLE) -> None:
     """Show the nodes of a Kubernetes cluster; exits 3 if one is not ready."""

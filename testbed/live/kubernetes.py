@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,6 +17,7 @@ import yaml
 
 from gesscale.common.errors import Problem
 from gesscale.common.yaml_text import read_yaml
+from gesscale.errors import ClusterError
 from gesscale.monitor.fetch import fetch
 from latency_map import write_csv
 from testbed.cluster.commands import run
@@ -75,17 +76,24 @@ class KubernetesApplication:
         """Return the driver's pod."""
         return self.document("pod", self.driver_pod)
 
-    def ask_driver(self, path: str) -> bytes:
-        """Read a page of the driver, such as its batches or replicas.
+    def ask_driver(self, path: str, address: str | None = None) -> bytes:
+        """Read a page of the driver, such as its batches or replicas, from the address of its pod.
 
         Raises
         ------
         MetricsUnavailableError
             If it does not respond.
         """
-        address = self.driver()["status"].get("podIP", "")
-        url = f"http://{address}:{self.operator.metrics_port}/{path}"
-        return fetch(url, timeout_s=_TIMEOUT_S, max_bytes=_MAX_BYTES)
+        host = self.driver()["status"].get("podIP", "") if address is None else address
+        return fetch(f"http://{host}:{self.operator.metrics_port}/{path}", timeout_s=_TIMEOUT_S, max_bytes=_MAX_BYTES)
+
+    def save_state(self) -> None:
+        """Save the log of the driver and the state of the API server, to diagnose a run."""
+        for kind in ("pods", "events", "streamautoscalers"):
+            with suppress(ClusterError):
+                (self.folder / f"{kind}.json").write_text(json.dumps(self.document(kind), indent=1))
+        with suppress(ClusterError):
+            (self.folder / "driver.log").write_text(self.kubectl("logs", self.driver_pod, "--tail=-1"))
 
     def create_resources(self) -> None:
         """Create everything but controller and driver."""
@@ -108,8 +116,12 @@ class KubernetesApplication:
     def override(self, placement: Sequence[str]) -> None:
         """Override the nodes of the executors in the resource, for longer than a run lasts."""
         until = (datetime.now(UTC) + _OVERRIDE).isoformat(timespec="seconds")
-        patch = {"spec": {"override": {"nodes": list(placement), "until": until}}}
-        self.kubectl("patch", "streamautoscaler", self.operator.name, "--type=merge", "-p", json.dumps(patch))
+        self.patch({"override": {"nodes": list(placement), "until": until}})
+
+    def patch(self, spec: Mapping[str, object]) -> None:
+        """Merge members into the spec of the StreamAutoscaler."""
+        document = json.dumps({"spec": spec})
+        self.kubectl("patch", "streamautoscaler", self.operator.name, "--type=merge", "-p", document)
 
     @contextmanager
     def controller(self) -> Iterator[None]:
