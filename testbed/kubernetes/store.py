@@ -46,7 +46,7 @@ class Store:
         calls = "fsync,fdatasync"
         expressions = ("signal=none", f"trace={calls}", f"inject={calls}:delay_enter={round(1000 * self.fsync_ms)}")
         options = [part for each in expressions for part in ("-e", each)]
-        return (strace, "-f", "-qq", "-tt", "--seccomp-bpf", *options, "-o", str(trace), "--", *command)
+        return (strace, "-D", "-f", "-qq", "-tt", "--seccomp-bpf", *options, "-o", str(trace), "--", *command)
 
     def save(self, file: Path) -> None:
         """Write it to a file."""

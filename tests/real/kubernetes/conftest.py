@@ -155,7 +155,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubernetesTest
         pytest.skip(str(missing))
     sweep_crashed()
     delay = os.environ.get(FSYNC_MS)
-    store = Store(kind=StoreKind(os.environ.get(STORE, "etcd")), fsync_ms=float(delay) if delay else None)
+    store = Store(kind=StoreKind(os.environ.get(STORE, "kine")), fsync_ms=float(delay) if delay else None)
     with kubernetes_up(own_topology(tmp_path_factory.mktemp("kubernetes")), store) as own:
         yield own
 

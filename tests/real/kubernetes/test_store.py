@@ -1,15 +1,20 @@
 """The promises of the store on which leases, orders and watches rest: kine on SQLite, as in k3s."""
 
+import shutil
 import sqlite3
+import subprocess
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from stopped_api import stopped_api_server
+from waiting import until
 
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.api.errors import ApiError
 from gesscale.kubernetes.api.resources import CONFIG_MAPS
-from testbed.kubernetes.store import StoreKind
+from testbed.kubernetes.store import Store, StoreKind
+from testbed.kubernetes.tools import build
 
 pytestmark = pytest.mark.real
 
@@ -51,3 +56,13 @@ def compact(cluster, version: int) -> None:
             (version,),
         )
         database.execute("UPDATE kine SET prev_revision = ? WHERE name = 'compact_rev_key'", (version,))
+
+
+@pytest.mark.usefixtures("possible")
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace delays the disk")
+def test_each_fsync_of_a_store_is_delayed(tmp_path: Path) -> None:
+    trace, client = tmp_path / "trace", "http://127.0.0.1:0"
+    program = (str(build()), "kine", "--data-dir", str(tmp_path / "data"), "--client-url", client)
+    with subprocess.Popen(Store(kind=StoreKind.KINE, fsync_ms=1).command(program, trace)) as store:
+        until(lambda: trace.exists() and "(DELAYED)" in trace.read_text(), "an fsync of the new database")
+        store.terminate()
