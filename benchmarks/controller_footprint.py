@@ -318,6 +318,8 @@ def orders_after_change(connection: Connection, world: str, operators: int) -> d
 def spread(values: list[float]) -> dict[str, float]:
     """Return how many values there are, and their distribution."""
     ordered = sorted(values)
+    if not ordered:
+        return {"n": 0}
     found = {
         "n": len(ordered),
         "median": statistics.median(ordered),

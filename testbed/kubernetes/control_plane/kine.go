@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"flag"
 	"fmt"
 	"math"
@@ -41,9 +42,13 @@ func serveSQLite(directory, address string) error {
 	if err := os.MkdirAll(directory, 0o700); err != nil {
 		return err
 	}
+	file := filepath.Join(directory, "state.db")
+	if err := keepMigrationFromReading(file); err != nil {
+		return err
+	}
 	running := &sync.WaitGroup{}
 	_, backend, err := sqlite.New(ended, running, &drivers.Config{
-		DataSourceName:   filepath.Join(directory, "state.db") + "?" + sqlite.DefaultParams,
+		DataSourceName:   file + "?" + sqlite.DefaultParams,
 		CompactTimeout:   5 * time.Second,
 		CompactMinRetain: 1000,
 		CompactBatchSize: 1000,
@@ -69,5 +74,18 @@ func serveSQLite(directory, address string) error {
 	context.AfterFunc(ended, store.Stop)
 	err = store.Serve(listener)
 	running.Wait()
+	return err
+}
+
+// keepMigrationFromReading gives a database a table of kine's first versions with a row that is not migrated. Without
+// such a row, kine 0.16.3 counts the rows of its table and never reads the count. SQLite in Go, unlike that in C, has
+// then begun to read, and this transaction keeps the log from ever being written into the database.
+func keepMigrationFromReading(file string) error {
+	database, err := sql.Open("sqlite", file)
+	if err != nil {
+		return err
+	}
+	defer database.Close()
+	_, err = database.Exec("CREATE VIEW IF NOT EXISTS key_value AS SELECT NULL AS id, NULL AS name, NULL AS value, 0 AS ttl")
 	return err
 }
