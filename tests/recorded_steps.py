@@ -110,4 +110,4 @@ def report_of(old, seen, now_s=None):
 
 
 def reasons(report):
-    return [event.reason.value for event in report.events]
+    return [str(event.reason) for event in report.events]

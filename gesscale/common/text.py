@@ -21,6 +21,20 @@ def shortened(text: str) -> str:
     return repr(text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 3] + "...")
 
 
+def cut_at_word(text: str, chars: int) -> str:
+    """Return a text of at most `chars` characters, cut at the end of a word if one ends in the last fifth.
+
+    Examples
+    --------
+    >>> cut_at_word("the API server is unreachable", 22)
+    'the API server is ...'
+    """
+    if len(text) <= chars:
+        return text
+    head, _, tail = text[: chars - 3].rpartition(" ")
+    return f"{head} ..." if len(tail) < chars // 5 else text[: chars - 3] + "..."
+
+
 def truncated_repr(value: object) -> str:
     """Return the beginning of the repr of a value in at most 60 characters, without building all of it.
 

@@ -45,6 +45,8 @@ class Reason(StrEnum):
     PAUSED = "Paused"
     CHANGE_BUDGET_SPENT = "ChangeBudgetSpent"
     # nothing can change
+    OVERRIDE_UNMET = "OverrideUnmet"
+    NODE_POOL_EMPTY = "NodePoolEmpty"
     AT_MAX_REPLICAS = "AtMaxReplicas"
     AT_MIN_REPLICAS = "AtMinReplicas"
     NO_CANDIDATE_NODE = "NoCandidateNode"
@@ -308,7 +310,9 @@ class Decision:
 
     @property
     def blocked_by(self) -> Reason | None:
-        """Reason, one of `LIMITS`, that blocks a desired change; None if nothing is desired or blocked."""
+        """Reason that blocks a desired change or an override; None if nothing is desired or blocked."""
+        if self.plan.reason is Reason.OVERRIDE_UNMET:
+            return self.plan.reason
         desired = self.analysis.verdict in {Verdict.MORE, Verdict.FEWER}
         return self.plan.reason if desired and self.plan.change is None and self.plan.reason in LIMITS else None
 

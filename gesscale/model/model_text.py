@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 from gesscale.formatting import format_figure
-from perfmodel import LawSummary, ModelSummary, ParameterEstimate
+from perfmodel import BATCH_TIME, Estimate, LawSummary, ModelSummary, ParameterEstimate
 from perfmodel.summary import MAX_HELD_OUT_ERROR_PCT, MIN_CONDITIONS
 
 
@@ -11,9 +11,15 @@ class FitReason(StrEnum):
     """Reason why a model counts as fitted or not."""
 
     PREDICTS_HELD_OUT = "PredictsHeldOut"
+    PREDICTS_PRESENT = "PredictsPresent"
     NO_EVIDENCE = "NoEvidence"
     ONE_PLACEMENT = "OnePlacement"
     ERROR_HIGH = "ErrorHigh"
+
+
+_TRUSTED = {FitReason.PREDICTS_HELD_OUT, FitReason.PREDICTS_PRESENT}
+#: With one placement: the widest interval of its MST, per cent, and the fewest batches; the prior alone gives 18 %.
+MAX_INTERVAL_PCT, MIN_BATCHES = 20.0, 10
 
 
 def fit_reason(model: ModelSummary | None) -> FitReason:
@@ -37,6 +43,22 @@ def fit_sentence(model: ModelSummary | None) -> str:
         FitReason.ERROR_HIGH: f"not fitted: more than {MAX_HELD_OUT_ERROR_PCT:g} %",
     }[reason]
     return f"{used.law} decides; {_held_out(used)}; {state}"
+
+
+def fit_verdict(model: ModelSummary | None, mst: Estimate | None) -> tuple[bool, FitReason, str]:
+    """Return whether a model can be trusted, why, and a sentence with the interval of the present placement's MST.
+
+    With one placement nothing is held out: a narrow interval over enough batches counts.
+    """
+    reason = fit_reason(model)
+    if model is None or reason is FitReason.NO_EVIDENCE or mst is None or not mst.mid:
+        return reason is FitReason.PREDICTS_HELD_OUT, reason, fit_sentence(model)
+    within_pct, seen = 50 * (mst.high - mst.low) / mst.mid, model.in_use.readings
+    if reason is FitReason.ONE_PLACEMENT and within_pct <= MAX_INTERVAL_PCT and seen >= MIN_BATCHES:
+        reason = FitReason.PREDICTS_PRESENT
+    of = "batches" if model.law == BATCH_TIME else "readings"
+    interval = f"MST of the present placement within {within_pct:.0f} %, from {seen} {of}"
+    return reason in _TRUSTED, reason, "; ".join((interval, fit_sentence(model), *model.warnings))
 
 
 def law_line(law: LawSummary) -> str:

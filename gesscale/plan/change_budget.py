@@ -8,7 +8,7 @@ from gesscale.plan.node_ranking import unchanged_plan
 from gesscale.ports import Knowledge
 
 #: Changes that the budget never defers: lost replicas, first placements and overrides.
-REPAIRS = frozenset({Reason.REPLICA_LOST, Reason.FIRST_PLACEMENT, Reason.OVERRIDDEN})
+REPAIRS = frozenset({Reason.REPLICA_LOST, Reason.FIRST_PLACEMENT, Reason.OVERRIDDEN, Reason.OVERRIDE_UNMET})
 
 
 class ChangeBudget:

@@ -96,31 +96,30 @@ def _overridden(
     detail = f"{proposal} by hand, for {format_duration(override.until_s - now_s)} more"
     if cluster.problem:
         return unchanged_plan(plan, Reason.CLUSTER_UNAVAILABLE, cluster.problem, live)
-    if override.nodes:
-        target, remark = _named(override.nodes, live, cluster)
-    else:
-        target = resized(override.replicas or 1, live, operator.driver_node, cluster, knowledge.latencies.map)
-        missing = (override.replicas or 1) - len(target)
-        remark = f"; no usable node for {missing} of them" if missing > 0 else ""
+    target, refusals = _named(override.nodes, live, cluster) if override.nodes else (live, [])
+    wanted = len(target) if override.nodes else override.replicas or 1
+    allowed = min(max(wanted, operator.min_replicas), operator.max_replicas)
+    if allowed != wanted:
+        refusals.append(f"{operator.min_replicas} to {operator.max_replicas} replicas are allowed")
+    if len(target) != allowed:
+        target = resized(allowed, target, operator.driver_node, cluster, knowledge.latencies.map)
+    if len(target) < allowed:
+        refusals.append(f"no usable node for {allowed - len(target)} of them")
+    reason = Reason.OVERRIDE_UNMET if refusals else Reason.OVERRIDDEN
+    detail = "; ".join((detail, *refusals))
     pending = knowledge.pending(operator.name)
     if target == live or (pending is not None and pending.placement == target):
-        return unchanged_plan(plan, Reason.OVERRIDDEN, f"{detail}{remark}", live)
+        return unchanged_plan(plan, reason, detail, live)
     return Plan(
-        operator=plan.operator,
-        reason=Reason.OVERRIDDEN,
-        detail=f"{detail}{remark}",
-        before=live,
-        placement=target,
-        rejections=plan.rejections,
+        operator=plan.operator, reason=reason, detail=detail, before=live, placement=target, rejections=plan.rejections
     )
 
 
-def _named(nodes: tuple[str, ...], live: tuple[str, ...], cluster: ClusterState) -> tuple[tuple[str, ...], str]:
-    """Return the feasible placement and a remark on the rest; without a feasible node, the present placement."""
+def _named(nodes: tuple[str, ...], live: tuple[str, ...], cluster: ClusterState) -> tuple[tuple[str, ...], list[str]]:
+    """Return the feasible placement and why the rest is refused; without a feasible node, the present placement."""
     free = usable_nodes(cluster, live).nodes
     target = tuple(sorted(node for node in nodes if node in live or node in free))
-    refused = [_refusal(node, cluster) for node in nodes if node not in target]
-    return target or live, "".join(f"; {refusal}" for refusal in refused)
+    return target or live, [_refusal(node, cluster) for node in nodes if node not in target]
 
 
 def _refusal(node: str, cluster: ClusterState) -> str:

@@ -9,7 +9,7 @@ from gesscale.plan.node_ranking import ineligible_nodes, resized
 from gesscale.ports import ClusterState, Knowledge
 
 #: Reasons of changes that are newer than the order of a lost replica.
-_NEWER = frozenset({Reason.OVERRIDDEN, Reason.AT_MAX_REPLICAS, Reason.AT_MIN_REPLICAS})
+_NEWER = frozenset({Reason.OVERRIDDEN, Reason.OVERRIDE_UNMET, Reason.AT_MAX_REPLICAS, Reason.AT_MIN_REPLICAS})
 #: Maximum number of nodes in a sentence.
 _MAX_NAMED = 3
 

@@ -18,6 +18,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from gesscale.model.decision import Decision, MapStatus, Reason, Verdict
+from gesscale.model.model_text import fit_verdict
 from gesscale.model.workflow import Operator, Workflow
 from gesscale.ports import Knowledge
 from perfmodel import Estimate, ModelSummary
@@ -281,6 +282,8 @@ def _operator_gauges(newest: Mapping[tuple[str, str], StepFigures]) -> Iterator[
     )
     yield _gauges("growth_blocked", text, (*_OPERATOR, "reason"), blocked)
     models = {labels: each.model for labels, each in by_operator.items() if each.model is not None}
+    fitted = {labels: int(fit_verdict(each.model, each.mst)[0]) for labels, each in by_operator.items() if each.model}
+    yield _gauges("model_fitted", "1 if the condition ModelFitted is True, else 0.", _OPERATOR, fitted)
     yield from _model_gauges(models)
 
 
@@ -292,13 +295,11 @@ def _model_gauges(models: Mapping[tuple[str, str, str], ModelSummary]) -> Iterat
         for each in law.parameters
         for bound, value in (("low", each.low), ("mid", each.value), ("high", each.high))
     }
-    fitted = {labels: int(model.fitted) for labels, model in models.items()}
     in_use = {(*labels, law.law): int(law.law == model.law) for labels, model in models.items() for law in model.laws}
     errors = {
         labels: None if law.held_out_error_pct is None else law.held_out_error_pct / 100 for labels, law in laws.items()
     }
     of_law = (*_OPERATOR, "law")
-    yield _gauges("model_fitted", "1 if the law in use predicts held-out placements well, else 0.", _OPERATOR, fitted)
     yield _gauges("model_law_in_use", "1 for the law that decides, 0 for the other.", of_law, in_use)
     text = "Mean error of a law for placements that it was not fitted to."
     yield _gauges("model_held_out_error_ratio", text, of_law, errors)

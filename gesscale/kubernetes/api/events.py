@@ -1,10 +1,9 @@
 """Events on StreamAutoscalers, as shown by ``kubectl describe``: best effort, never used as state.
 
-They are written through events.k8s.io/v1, the API for new reporters, which validates them and counts repetitions in
-a series. ``kubectl describe`` and ``get events`` show them.
+They are written through the core API: events.k8s.io/v1 refuses ``lastTimestamp``, by which kubectl sorts.
 
 The package ``kubernetes`` has no event recorder, so this one follows client-go. The first event of its kind creates an
-object. A repetition within `INTERVAL_S` only increments the count of its series, at most once per `REFRESH_S`.
+object. A repetition within `INTERVAL_S` only increments its count, at most once per `REFRESH_S`.
 """
 
 import logging
@@ -20,14 +19,15 @@ from typing import Any
 from uuid import uuid4
 
 from gesscale.common.logs import log_problem
+from gesscale.common.text import cut_at_word
 from gesscale.kubernetes.api.connection import Connection, Object
 from gesscale.kubernetes.api.errors import ApiError
 from gesscale.kubernetes.api.resources import EVENTS, STREAM_AUTOSCALERS
 from gesscale.wire import group_of, text_of
 
 CONTROLLER = "gesscale.dev/controller"
-#: Longest note that the API accepts.
-NOTE_CHARS = 1024
+#: Longest message of an event by the API's conventions.
+MESSAGE_CHARS = 1024
 #: A repetition after a longer silence is a new event; events live for an hour.
 INTERVAL_S = 1800.0
 REFRESH_S = 300.0
@@ -47,21 +47,12 @@ class EventType(StrEnum):
 
 
 class Incident(StrEnum):
-    """Reasons of the controller's events."""
+    """Reasons of events that are no reasons of a condition."""
 
     RESCALING = "Rescaling"
     SUCCESSFUL_RESCALE = "SuccessfulRescale"
     FAILED_RESCALE = "FailedRescale"
     SCALING_REPORT = "ScalingReport"
-    SCALING_VETOED = "ScalingVetoed"
-    SCALING_LIMITED = "ScalingLimited"
-    METRICS_MISSING = "MetricsMissing"
-    MODEL_FITTED = "ModelFitted"
-    MODEL_NOT_FITTED = "ModelNotFitted"
-    PAUSED = "Paused"
-    RESUMED = "Resumed"
-    OVERRIDDEN = "Overridden"
-    INVALID_SPEC = "InvalidSpec"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +61,8 @@ class EventDraft:
 
     #: Normal or Warning.
     kind: EventType
-    #: What happened, in one CamelCase word.
-    reason: Incident
+    #: An `Incident`, or the reason of a condition.
+    reason: str
     #: The sentence; cut at 1024 characters.
     message: str
     #: Key by which repetitions are recognised, for messages whose figures change each time; None: the
@@ -117,13 +108,13 @@ class Events:
             self._last_failure = ""
         except ApiError as error:
             if str(error) != self._last_failure:
-                log_problem(_LOG, logging.WARNING, "event-not-written", reason=event.reason.value, cause=str(error))
+                log_problem(_LOG, logging.WARNING, "event-not-written", reason=event.reason, cause=str(error))
             self._last_failure = str(error)
 
     def _raise_count(self, namespace: str, series: _Series, now_s: float) -> bool:
         """Write the count; return False if the event has expired."""
         series.written_s = now_s
-        body: Object = {"series": {"count": series.count, "lastObservedTime": _micro_time(series.last_s)}}
+        body: Object = {"count": series.count, "lastTimestamp": _time(series.last_s)}
         try:
             self._writer.patch(EVENTS, series.name, body, namespace=namespace)
         except ApiError as error:
@@ -138,14 +129,16 @@ class Events:
             "apiVersion": EVENTS.api_version,
             "kind": EVENTS.kind,
             "metadata": {"name": name, "namespace": about["namespace"]},
-            "eventTime": _micro_time(now_s),
-            "reportingController": CONTROLLER,
+            "firstTimestamp": _time(now_s),
+            "lastTimestamp": _time(now_s),
+            "count": 1,
+            "source": {"component": CONTROLLER, "host": self._instance},
+            "reportingComponent": CONTROLLER,
             "reportingInstance": self._instance,
-            "action": "Scale",
-            "reason": event.reason.value,
+            "reason": event.reason,
             "type": event.kind.value,
-            "note": _cut(event.message),
-            "regarding": dict(about),
+            "message": cut_at_word(event.message, MESSAGE_CHARS),
+            "involvedObject": dict(about),
         }
         self._writer.create(EVENTS, body, namespace=about["namespace"])
         with self._lock:
@@ -166,13 +159,9 @@ def _reference(autoscaler: Mapping[str, Any]) -> dict[str, str]:
 
 def _key(about: Mapping[str, str], event: EventDraft) -> str:
     repetition_key = event.message if event.repetition_key is None else event.repetition_key
-    parts = (*about.values(), event.reason.value, event.kind.value, repetition_key)
+    parts = (*about.values(), event.reason, event.kind.value, repetition_key)
     return sha256("\0".join(parts).encode()).hexdigest()
 
 
-def _cut(note: str) -> str:
-    return note if len(note) <= NOTE_CHARS else note[: NOTE_CHARS - 4] + " ..."
-
-
-def _micro_time(at_s: float) -> str:
-    return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+def _time(at_s: float) -> str:
+    return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

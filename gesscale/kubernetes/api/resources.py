@@ -55,7 +55,7 @@ NODES = Resource(plural="nodes", kind="Node", namespaced=False)
 PODS = Resource(plural="pods", kind="Pod")
 CONFIG_MAPS = Resource(plural="configmaps", kind="ConfigMap")
 LEASES = Resource(group="coordination.k8s.io", plural="leases", kind="Lease")
-EVENTS = Resource(group="events.k8s.io", plural="events", kind="Event")
+EVENTS = Resource(plural="events", kind="Event")
 STREAM_AUTOSCALERS = Resource(
     group="gesscale.dev", version="v1alpha1", plural="streamautoscalers", kind="StreamAutoscaler"
 )

@@ -96,6 +96,7 @@ class StatusReporter:
             live=step.cluster.placements.get(name),
             driver=_driver(step.applications[name]),
             node_pool=node_pool_of(step.cluster, name),
+            empty_pool=step.empty_pools.get(name, ""),
         )
         report = self._write(key, lambda document: report_step(group_of(document, "status"), observed, now_s), term)
         if (order := report.settled) is not None:

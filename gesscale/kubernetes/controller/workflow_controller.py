@@ -17,14 +17,17 @@ from gesscale.kubernetes.controller.targets import Targets
 from gesscale.kubernetes.order_store import OrderKnowledge, OrderWriter
 from gesscale.kubernetes.placement.applications import Application
 from gesscale.kubernetes.placement.cluster import KubernetesCluster
+from gesscale.kubernetes.placement.labels import empty_pool
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.placement.watches import ClusterView
 from gesscale.kubernetes.resource.memory import MemoryStatus, knowledge_of, read_memory
 from gesscale.kubernetes.resource.order import OrderStatus
 from gesscale.kubernetes.resource.translate import ManagedWorkflow
 from gesscale.loop import ControlLoop
+from gesscale.model.observation import WorkflowObservation
 from gesscale.model.workflow import Workflow
 from gesscale.monitor.row_age import RowAges
+from gesscale.monitor.window import missing_reading
 from gesscale.plan.change_budget import ChangeBudget
 from gesscale.plan.directives import Directive, Pause
 from gesscale.policies.guarded import GuardedPolicy
@@ -96,6 +99,25 @@ class WorkflowStep(JournalStep):
     """Result of one step, with the applications by operator."""
 
     applications: Mapping[str, Application]
+    #: Reason why an operator's node pool is empty, by operator.
+    empty_pools: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _NamedDrivers:
+    """Metrics, with the reason why an operator has no driver."""
+
+    source: MetricSource
+    applications: Mapping[str, Application]
+
+    def observe(self, now_s: float) -> WorkflowObservation:
+        seen = self.source.observe(now_s)
+        missing = {
+            name: missing_reading(name, found.problem.code, **found.problem.fields)
+            for name, found in self.applications.items()
+            if found.problem is not None and name not in seen.readings
+        }
+        return replace(seen, missing_readings={**seen.missing_readings, **missing})
 
 
 class WorkflowController:
@@ -138,7 +160,8 @@ class WorkflowController:
         """Run one step of the loop."""
         self.last_s = now_s
         cluster = self._cluster
-        self._note_addresses(cluster.begin(workflow, now_s))
+        view = cluster.begin(workflow, now_s)
+        self._note_addresses(view)
         endpoints = {name: found.endpoint for name, found in cluster.applications.items() if found.endpoint is not None}
         built = workflow.build(endpoints)
         inputs: list[tuple[ClusterState, Latencies]] = []
@@ -148,7 +171,7 @@ class WorkflowController:
             inputs.append((state, latencies))
 
         loop = ControlLoop(
-            metrics=self._open_metrics(workflow),
+            metrics=_NamedDrivers(self._open_metrics(workflow), cluster.applications),
             latencies=self._open_latencies(workflow),
             policy=GuardedPolicy(workflow.policy_settings.build(built)),
             cluster=cluster,
@@ -181,6 +204,11 @@ class WorkflowController:
             known=self._store.recall(now_s),
             settings=workflow.settings(built, self._urls) if self._urls.keys() == workflow.resources.keys() else None,
             applications=cluster.applications,
+            empty_pools={
+                name: str(problem)
+                for name, each in workflow.resources.items()
+                if (problem := empty_pool(each.spec.node_pool, view.index.nodes.values())) is not None
+            },
         )
         self._context.journal.add(step)
         return step

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from gesscale.common.errors import Problem
+from gesscale.kubernetes.placement.labels import missing_driver
 from gesscale.kubernetes.placement.nodes import ONE_POD, NodeRecord, Room, parse_quantity, room_of
 from gesscale.kubernetes.placement.pods import PodRecord
 from gesscale.kubernetes.placement.room import ExecutorNeeds, evaluate_node, room_taken, selects
@@ -116,10 +117,10 @@ def find_application(resource: StreamAutoscaler, index: ClusterIndex) -> Applica
     labelled = index.pods_of(resource.namespace, selector.match_labels)
     drivers = [pod for pod in labelled if not pod.ended and not pod.terminating and selects(selector, pod.labels)]
     if len(drivers) != 1:
-        labels = [f"{key}={value}" for key, value in selector.match_labels.items()]
-        problem = Problem("driver-pod-missing", {"labels": labels})
+        problem = missing_driver(selector, resource.namespace, index.pods.values())
         if drivers:
-            problem = Problem("driver-pod-ambiguous", {"labels": labels, "pods": [pod.name for pod in drivers]})
+            fields = {"labels": problem.fields["labels"], "pods": [pod.name for pod in drivers]}
+            problem = Problem("driver-pod-ambiguous", fields)
         return Application(executors=_executors(resource, index, None), problem=problem)
     (driver,) = drivers
     executors = _executors(resource, index, driver)

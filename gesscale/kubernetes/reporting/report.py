@@ -1,6 +1,5 @@
 """Report of a step or of a fault: the status patch and the events."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -9,12 +8,11 @@ from typing import Any
 from gesscale.formatting import format_duration
 from gesscale.kubernetes.api.events import EventDraft, EventType, Incident
 from gesscale.kubernetes.reporting.status import ObservedStep, fault_status, new_status, settled_order
-from gesscale.kubernetes.resource.conditions import FAILURES, METRICS_UNAVAILABLE
+from gesscale.kubernetes.reporting.transitions import lasting_lack, transition_events, wording
 from gesscale.kubernetes.resource.order import OrderStatus
 from gesscale.kubernetes.resource.parts import parse_instant_s
 from gesscale.kubernetes.resource.translate import ResourceFault
-from gesscale.model.decision import LIMITS, Decision, OutcomeStatus, Reason, Verdict
-from gesscale.model.model_text import fit_sentence, law_line
+from gesscale.model.decision import Decision, OutcomeStatus, Verdict
 from gesscale.wire import group_of
 
 REFRESH_S = 60.0
@@ -139,12 +137,8 @@ def _weight_of(path: tuple[str | int, ...], old: Any, new: Any) -> ChangeWeight:
     if isinstance(old, int | float) and isinstance(new, int | float):
         changed = has_moved(old, new)
     else:  # added, removed, or text
-        changed = _wording(old) != _wording(new)
+        changed = wording(old) != wording(new)
     return ChangeWeight.FIGURE if changed else ChangeWeight.NOTHING
-
-
-def _wording(text: Any) -> str:
-    return re.sub(r"\d+(\.\d+)?", "#", str(text or ""))
 
 
 def has_moved(old: float, new: float) -> bool:
@@ -172,7 +166,6 @@ def _is_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return same and abs(here - there) <= max(_ALIKE_MS, MOVED_SHARE * abs(there))
 
 
-_VETOES = (LIMITS - {Reason.AT_MAX_REPLICAS, Reason.AT_MIN_REPLICAS}) | {Reason.CLUSTER_UNAVAILABLE}
 _ADVICE = {OutcomeStatus.NOT_ALLOWED, OutcomeStatus.REHEARSED}
 _NODES_NAMED = 6
 #: Reason of an order whose controller died before it wrote the reason.
@@ -180,25 +173,17 @@ UNRECORDED = "Unrecorded"
 
 
 def events_of(
-    old: Mapping[str, Any], new: Mapping[str, Any], decision: Decision, settled: OrderStatus | None = None
+    old: Mapping[str, Any], new: Mapping[str, Any], step: ObservedStep, now_s: float, settled: OrderStatus | None = None
 ) -> tuple[EventDraft, ...]:
     """Return the events of a step."""
     before = group_of(old, "lastDecision")
     repeated = before.get("at") == group_of(new, "lastDecision").get("at")
     return (
         *(() if settled is None else (_end(settled, new),)),
-        *(() if repeated else _change(before, old, new, decision)),
-        *_blocked_change(before, decision),
-        *_model(group_of(old, "model"), decision),
+        *(() if repeated else _change(before, old, new, step.decision)),
+        *transition_events(old, new),
+        *lasting_lack(new, now_s, step.spec.monitor.stale_after_s),
     )
-
-
-def event_of_fault(old: Mapping[str, Any], fault: ResourceFault, generation: int) -> tuple[EventDraft, ...]:
-    """Return the event of an invalid resource; none if it was reported for this generation."""
-    reported = group_of(old, "lastDecision").get("reason") == fault.reason.value
-    if reported and old.get("observedGeneration") == generation:
-        return ()
-    return (EventDraft(EventType.WARNING, Incident.INVALID_SPEC, fault.message),)
 
 
 def change_sentence(decision: Decision) -> str:
@@ -254,9 +239,6 @@ def _change(
     status, sentence = decision.outcome.status, change_sentence(decision)
     if decision.acted:
         yield EventDraft(EventType.NORMAL, Incident.RESCALING, sentence)
-    if status in FAILURES and before.get("outcome") != status:
-        message = f"{sentence}: {decision.outcome.detail or 'applied only in part'}"
-        yield EventDraft(EventType.WARNING, Incident.FAILED_RESCALE, message, decision.outcome.detail)
     if status in _ADVICE and (before.get("outcome") != status or _advised(old) != _advised(new)):
         rehearsed = status is OutcomeStatus.REHEARSED
         effect = "dry run, nothing changed" if rehearsed else "recommendation only, nothing changed"
@@ -266,40 +248,6 @@ def _change(
 
 def _advised(status: Mapping[str, Any]) -> Any:
     return group_of(status, "recommendation").get("placement")
-
-
-def _blocked_change(before: Mapping[str, Any], decision: Decision) -> Iterator[EventDraft]:
-    """Yield the event for a desired change that is blocked, if the reason is new."""
-    plan, was = decision.plan, before.get("reason")
-    if plan.reason == was:
-        return
-    detail = plan.detail or decision.analysis.detail
-    message_and_key = f"{plan.reason.value}: {detail}", plan.reason.value
-    if was == Reason.PAUSED:
-        yield EventDraft(EventType.NORMAL, Incident.RESUMED, "the pause has ended", "")
-    if plan.reason is Reason.PAUSED:
-        yield EventDraft(EventType.NORMAL, Incident.PAUSED, detail, "")
-    elif plan.reason in METRICS_UNAVAILABLE:
-        yield EventDraft(EventType.WARNING, Incident.METRICS_MISSING, *message_and_key)
-    elif plan.reason is Reason.OVERRIDDEN:
-        yield EventDraft(EventType.NORMAL, Incident.OVERRIDDEN, detail, "")
-    elif plan.change is None and decision.analysis.verdict in {Verdict.MORE, Verdict.FEWER}:
-        if plan.reason is Reason.AT_MAX_REPLICAS:
-            yield EventDraft(EventType.WARNING, Incident.SCALING_LIMITED, *message_and_key)
-        elif plan.reason in _VETOES:
-            yield EventDraft(EventType.WARNING, Incident.SCALING_VETOED, *message_and_key)
-
-
-def _model(old: Mapping[str, Any], decision: Decision) -> Iterator[EventDraft]:
-    """Yield the event of a model that is fitted now, is no longer, or decides by another law."""
-    model = decision.analysis.model
-    if model is None or (not model.fitted and not old.get("fitted")):
-        return
-    if not model.fitted:
-        yield EventDraft(EventType.WARNING, Incident.MODEL_NOT_FITTED, fit_sentence(model), "")
-    elif not old.get("fitted") or old.get("law") != model.law:
-        message = "; ".join((fit_sentence(model), law_line(model.in_use)))
-        yield EventDraft(EventType.NORMAL, Incident.MODEL_FITTED, message, model.law)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -322,12 +270,11 @@ def report_step(old: Mapping[str, Any], step: ObservedStep, now_s: float) -> Ste
     patch = status_patch(old, new_status(old, step, now_s))
     status = apply_merge_patch(old, patch or {})
     settled = settled_order(old, step.known, decision.operator)
-    return StepReport(status=status, patch=patch, events=events_of(old, status, decision, settled), settled=settled)
+    return StepReport(status=status, patch=patch, events=events_of(old, status, step, now_s, settled), settled=settled)
 
 
 def report_fault(old: Mapping[str, Any], fault: ResourceFault, generation: int, now_s: float) -> StepReport:
     """Report an invalid resource."""
     patch = status_patch(old, fault_status(old, fault, generation, now_s))
-    return StepReport(
-        status=apply_merge_patch(old, patch or {}), patch=patch, events=event_of_fault(old, fault, generation)
-    )
+    status = apply_merge_patch(old, patch or {})
+    return StepReport(status=status, patch=patch, events=tuple(transition_events(old, status)))

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gesscale.kubernetes.resource.conditions import conditions_of, findings_of, findings_of_fault
+from gesscale.kubernetes.resource.conditions import NodePool, conditions_of, findings_of, findings_of_fault
 from gesscale.kubernetes.resource.memory import MemoryStatus
 from gesscale.kubernetes.resource.order import FOUND_LATER, OrderStatus, past_orders
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
@@ -20,10 +20,9 @@ from gesscale.kubernetes.resource.status import (
     RecommendationStatus,
     RejectedStatus,
     StreamAutoscalerStatus,
-    shortened,
 )
 from gesscale.kubernetes.resource.translate import ResourceFault
-from gesscale.model.decision import Decision, MapStatus, OutcomeStatus, Verdict
+from gesscale.model.decision import Decision, MapStatus, OutcomeStatus, Reason, Verdict
 from gesscale.model.order import Order
 from gesscale.plan.node_ranking import usable_nodes
 from gesscale.ports import ClusterState, Knowledge
@@ -31,10 +30,8 @@ from gesscale.service.metrics import desired_placement
 from gesscale.wire import group_of
 from perfmodel import Estimate
 
+_OUTSIDE = {Reason.NOT_IN_POOL, Reason.WRONG_ARCHITECTURE, Reason.EXCLUDED}
 _LASTING = ("order", "memory", "model", "lease")
-_FINDING_CHARS = 256
-_NODE_CHARS = 200
-_DECISION_CHARS = 512
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +51,8 @@ class ObservedStep:
     driver: DriverStatus | None = None
     #: See `node_pool_of`; None if the cluster could not be read.
     node_pool: NodePoolStatus | None = None
+    #: Reason why no node is in the pool; empty if one is.
+    empty_pool: str = ""
 
 
 def new_status(old: Mapping[str, Any], step: ObservedStep, now_s: float) -> dict[str, Any]:
@@ -61,6 +60,7 @@ def new_status(old: Mapping[str, Any], step: ObservedStep, now_s: float) -> dict
     decision, known = step.decision, step.known
     analysis, name = decision.analysis, decision.operator
     desired = desired_placement(decision, known)
+    pool = NodePool(None if step.node_pool is None else step.node_pool.nodes, step.empty_pool)
     status = StreamAutoscalerStatus(
         observed_generation=step.generation,
         replicas=None if step.live is None else len(step.live),
@@ -78,7 +78,7 @@ def new_status(old: Mapping[str, Any], step: ObservedStep, now_s: float) -> dict
         history=tuple(_with_end(order, known.orders.get(name, ())) for order in past_orders(old)),
         memory=MemoryStatus.of(known, name),
         conditions=conditions_of(
-            findings_of(decision, step.spec, now_s), old, generation=step.generation, now_s=now_s, chars=_FINDING_CHARS
+            findings_of(decision, step.spec, now_s, pool), old, generation=step.generation, now_s=now_s
         ),
     ).document()
     if step.live is None:
@@ -118,10 +118,10 @@ def fault_status(old: Mapping[str, Any], fault: ResourceFault, generation: int, 
         at_s=float(now_s),
         verdict=Verdict.UNKNOWN.value,
         reason=fault.reason.value,
-        message=shortened(fault.message, _DECISION_CHARS),
+        message=fault.message,
         outcome=OutcomeStatus.NOTHING_TO_DO.value,
     )
-    conditions = conditions_of(findings_of_fault(fault), old, generation=generation, now_s=now_s, chars=_DECISION_CHARS)
+    conditions = conditions_of(findings_of_fault(fault), old, generation=generation, now_s=now_s)
     kept = {key: old[key] for key in _LASTING if key in old}
     return kept | {
         "history": [order.document() for order in past_orders(old)],
@@ -135,15 +135,17 @@ def node_pool_of(cluster: ClusterState, operator: str) -> NodePoolStatus | None:
     """Return how many nodes are eligible for one more replica of an operator, and why the others are not."""
     if cluster.problem:
         return None
-    ranked = usable_nodes(cluster.for_operator(operator), cluster.placements.get(operator, ()))
+    seen = cluster.for_operator(operator)
+    ranked = usable_nodes(seen, cluster.placements.get(operator, ()))
     by_reason: dict[str, list[str]] = {}
     for rejection in ranked.rejections:
         by_reason.setdefault(rejection.reason.value, []).append(f"{rejection.node}: {rejection.detail}")
     rejected = tuple(
-        RejectedStatus(reason=reason, count=len(details), message=shortened(details[0], _NODE_CHARS))
+        RejectedStatus(reason=reason, count=len(details), message=details[0])
         for reason, details in sorted(by_reason.items())
     )
-    return NodePoolStatus(candidates=len(ranked.nodes), rejected=rejected)
+    outside = sum(len(names) for reason, names in seen.unusable.items() if reason in _OUTSIDE)
+    return NodePoolStatus(nodes=len(seen.nodes) - outside, candidates=len(ranked.nodes), rejected=rejected)
 
 
 def _estimate(estimate: Estimate | None) -> EstimateStatus | None:
@@ -156,7 +158,7 @@ def _latency_map(map_status: MapStatus) -> LatencyMapStatus:
     return LatencyMapStatus(
         age_seconds=map_status.age_s,
         stale=bool(map_status.stale),
-        message=shortened("; ".join(filter(None, (map_status.stale, map_status.problem))), _NODE_CHARS),
+        message="; ".join(filter(None, (map_status.stale, map_status.problem))),
     )
 
 
@@ -166,7 +168,7 @@ def _decision(decision: Decision) -> DecisionStatus:
         at_s=float(decision.at_s),
         verdict=decision.analysis.verdict.value,
         reason=decision.plan.reason.value,
-        message=shortened("; ".join(filter(None, (decision.sentence, detail))), _DECISION_CHARS),
+        message="; ".join(filter(None, (decision.sentence, detail))),
         outcome=decision.outcome.status.value,
     )
 

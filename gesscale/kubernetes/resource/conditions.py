@@ -9,16 +9,18 @@ from pydantic import ValidationError
 
 from gesscale.common.yaml_text import read_yaml
 from gesscale.kubernetes.resource.parts import format_instant
-from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
-from gesscale.kubernetes.resource.status import MAX_MESSAGE_CHARS, Condition, shortened
+from gesscale.kubernetes.resource.spec import OverrideSpec, PauseSpec, StreamAutoscalerSpec
+from gesscale.kubernetes.resource.status import Condition
 from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault
 from gesscale.model.decision import FIXED_SLOTS, Decision, OutcomeStatus, Reason
-from gesscale.model.model_text import fit_reason, fit_sentence
+from gesscale.model.model_text import fit_verdict
 from gesscale.model.observation import HOLDS_NONE_YET
 from gesscale.wire import entries_of
 
-FAILURES = {OutcomeStatus.FAILED, OutcomeStatus.PARTLY_APPLIED}
-METRICS_UNAVAILABLE = {Reason.METRICS_MISSING, Reason.METRICS_STALE}
+#: Reason of ScalingLimited while the pool has fewer nodes than max_replicas: a warning, not a limit in force.
+POOL_BELOW_MAX = "NodePoolBelowMax"
+_FAILURES = {OutcomeStatus.FAILED, OutcomeStatus.PARTLY_APPLIED}
+_METRICS_UNAVAILABLE = {Reason.METRICS_MISSING, Reason.METRICS_STALE}
 _CANNOT_CHANGE = {Reason.CLUSTER_UNAVAILABLE, Reason.RECONFIGURING, Reason.POLICY_FAILED, Reason.CHANGE_BUDGET_SPENT}
 #: A change in progress, of this operator or of others, is no failure.
 _WAITS = {Reason.RECONFIGURING, Reason.CHANGE_BUDGET_SPENT}
@@ -37,10 +39,29 @@ class ConditionFinding(NamedTuple):
     message: str = ""
 
 
-def findings_of(decision: Decision, spec: StreamAutoscalerSpec, now_s: float) -> dict[str, ConditionFinding]:
+class NodePool(NamedTuple):
+    """The nodes of an operator's pool."""
+
+    #: Number of its nodes; None if not known.
+    nodes: int | None = None
+    #: Reason why no node is in it; empty if one is.
+    empty: str = ""
+
+
+#: The model is not fitted in this step; the former condition stays.
+_NOT_FITTED_NOW = ConditionFinding(None, "NoRecentBatch", "no recent batch, or a change is settling")
+_UNKNOWN_POOL = NodePool()
+
+
+def findings_of(
+    decision: Decision, spec: StreamAutoscalerSpec, now_s: float, pool: NodePool = _UNKNOWN_POOL
+) -> dict[str, ConditionFinding]:
     """Return the state of every condition, by type, after a step."""
-    paused = _paused(spec, now_s)
-    metrics, able, slots = _metrics(decision), _able(decision), _fixed_slots(decision)
+    paused = _directed("pause", spec.pause, now_s)
+    if decision.plan.reason is Reason.PAUSED and not paused.holds:
+        paused = ConditionFinding(True, "MemoryLost", decision.plan.detail)
+    metrics, slots = _metrics(decision), _fixed_slots(decision)
+    able = ConditionFinding(False, Reason.NODE_POOL_EMPTY, pool.empty) if pool.empty else _able(decision)
     return {
         "Ready": _ready(decision, metrics, able),
         "SettingsInvalid": ConditionFinding(False, "SettingsValid", "the settings of the policy are valid"),
@@ -48,8 +69,9 @@ def findings_of(decision: Decision, spec: StreamAutoscalerSpec, now_s: float) ->
         "ModelFitted": _model(decision),
         "AbleToScale": able,
         "ScalingActive": _active(spec, paused, metrics, slots),
-        "ScalingLimited": _limited(decision),
+        "ScalingLimited": _limited(decision, spec, pool),
         "Paused": paused,
+        "Overridden": _directed("override", spec.override, now_s),
         "FixedSlots": slots,
         "ReplicaWithoutState": _without_state(decision),
     }
@@ -65,25 +87,23 @@ def findings_of_fault(fault: ResourceFault) -> dict[str, ConditionFinding]:
 
 
 def conditions_of(
-    findings: Mapping[str, ConditionFinding],
-    old: Mapping[str, Any],
-    *,
-    generation: int,
-    now_s: float,
-    chars: int = MAX_MESSAGE_CHARS,
+    findings: Mapping[str, ConditionFinding], old: Mapping[str, Any], *, generation: int, now_s: float
 ) -> tuple[Condition, ...]:
     """Return the conditions; a transition time changes with the status only."""
-    since_s: dict[tuple[str, str], float] = {}
+    former: dict[str, Condition] = {}
     for entry in entries_of(old, "conditions"):
         with suppress(ValidationError):  # another controller may have written anything
-            former = Condition.model_validate(entry)
-            since_s[former.type, former.status] = former.last_transition_time_s
+            condition = Condition.model_validate(entry)
+            former[condition.type] = condition
+    since_s = {(each.type, each.status): each.last_transition_time_s for each in former.values()}
     return tuple(
-        Condition(
+        former[name]
+        if finding is _NOT_FITTED_NOW and name in former
+        else Condition(
             type=name,
             status=_STATUS[finding.holds],
             reason=finding.reason,
-            message=shortened(finding.message, chars),
+            message=finding.message,
             last_transition_time_s=since_s.get((name, _STATUS[finding.holds]), float(now_s)),
             observed_generation=generation,
         )
@@ -92,6 +112,8 @@ def conditions_of(
 
 
 def _ready(decision: Decision, metrics: ConditionFinding, able: ConditionFinding) -> ConditionFinding:
+    if able.reason == Reason.NODE_POOL_EMPTY:
+        return able
     if not metrics.holds:
         return metrics
     if not able.holds and able.reason not in _WAITS:
@@ -103,20 +125,21 @@ def _metrics(decision: Decision) -> ConditionFinding:
     analysis = decision.analysis
     if analysis.reading is not None:
         return ConditionFinding(True, "MetricsFound", "the driver reports batches")
-    reason = analysis.reason if analysis.reason in METRICS_UNAVAILABLE else Reason.METRICS_MISSING
+    reason = analysis.reason if analysis.reason in _METRICS_UNAVAILABLE else Reason.METRICS_MISSING
     return ConditionFinding(False, reason, analysis.detail)
 
 
 def _model(decision: Decision) -> ConditionFinding:
-    model = decision.analysis.model
-    message = "; ".join((fit_sentence(model), *(model.warnings if model else ())))
-    return ConditionFinding(model is not None and model.fitted, fit_reason(model), message)
+    analysis = decision.analysis
+    if analysis.model is None and (analysis.reading is None or analysis.reason is Reason.RECONFIGURING):
+        return _NOT_FITTED_NOW
+    return ConditionFinding(*fit_verdict(analysis.model, analysis.mst))
 
 
 def _able(decision: Decision) -> ConditionFinding:
     outcome = decision.outcome
-    if outcome.status in FAILURES:
-        return ConditionFinding(False, "OrderFailed", outcome.detail)
+    if outcome.status in _FAILURES:
+        return ConditionFinding(False, "FailedRescale", outcome.detail)
     for part in (decision.plan, decision.analysis):
         if part.reason in _CANNOT_CHANGE:
             return ConditionFinding(False, part.reason, part.detail)
@@ -138,9 +161,14 @@ def _active(
     return ConditionFinding(True, "Acting", "decisions are applied")
 
 
-def _limited(decision: Decision) -> ConditionFinding:
+def _limited(decision: Decision, spec: StreamAutoscalerSpec, pool: NodePool) -> ConditionFinding:
+    if pool.empty:
+        return ConditionFinding(True, Reason.NODE_POOL_EMPTY, pool.empty)
     if decision.blocked_by is not None:
         return ConditionFinding(True, decision.blocked_by, decision.plan.detail)
+    if pool.nodes is not None and pool.nodes < spec.max_replicas:
+        held = f"the node pool has {pool.nodes}, and each node holds one executor of an operator"
+        return ConditionFinding(False, POOL_BELOW_MAX, f"maxReplicas is {spec.max_replicas}; {held}")
     return ConditionFinding(False, "DesiredWithinRange", "desired replicas are within the limits")
 
 
@@ -165,14 +193,17 @@ def _without_state(decision: Decision) -> ConditionFinding:
     return ConditionFinding(False, "StateShared", "every replica holds state")
 
 
-def _paused(spec: StreamAutoscalerSpec, now_s: float) -> ConditionFinding:
-    pause = spec.pause
-    if pause is None:
-        return ConditionFinding(False, "NotPaused", "spec.pause is not set")
-    because = f": {pause.reason}" if pause.reason else ""
-    if pause.until_s is None:
-        return ConditionFinding(True, "PausedByUser", f"until spec.pause is removed{because}")
-    until = format_instant(pause.until_s)
-    if now_s >= pause.until_s:
-        return ConditionFinding(False, "PauseExpired", f"the pause expired at {until}; spec.pause can be removed")
-    return ConditionFinding(True, "PausedByUser", f"until {until}{because}")
+def _directed(name: str, part: PauseSpec | OverrideSpec | None, now_s: float) -> ConditionFinding:
+    """Return whether the pause or the override of a spec is in force."""
+    participle = {"pause": "Paused", "override": "Overridden"}[name]
+    if part is None:
+        return ConditionFinding(False, f"Not{participle}", f"spec.{name} is not set")
+    why = part.reason if isinstance(part, PauseSpec) else ""
+    because = f": {why}" if why else ""
+    if part.until_s is None:
+        return ConditionFinding(True, f"{participle}ByUser", f"until spec.{name} is removed{because}")
+    until = format_instant(part.until_s)
+    if now_s >= part.until_s:
+        ended = f"spec.{name} ended at {until} and has no effect; remove it"
+        return ConditionFinding(False, f"{name.capitalize()}Expired", ended)
+    return ConditionFinding(True, f"{participle}ByUser", f"until {until}{because}")

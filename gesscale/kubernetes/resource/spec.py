@@ -196,10 +196,13 @@ class OverrideSpec(ResourcePart):
         ),
     )
 
-    @property
-    def count(self) -> int:
-        """The number of replicas."""
-        return len(self.nodes) if self.replicas is None else self.replicas
+
+def _override_within(given: str, count: str) -> ValidationRule:
+    return ValidationRule(
+        cel="!has(self.override) || (has(oldSelf.override) && self.override == oldSelf.override) || "
+        f"!({given}) || ({count} >= self.minReplicas && {count} <= self.maxReplicas)",
+        message=f"expected {count.removeprefix('self.')} between minReplicas and maxReplicas",
+    )
 
 
 class StreamAutoscalerSpec(ResourcePart):
@@ -243,20 +246,7 @@ class StreamAutoscalerSpec(ResourcePart):
     RULES = (
         *map(rule_of, Settings.CONSTRAINTS),
         rule_of(REPLICA_LIMITS),
-        ValidationRule(
-            cel="!has(self.override) || !has(self.override.replicas) || "
-            "(self.override.replicas >= self.minReplicas && self.override.replicas <= self.maxReplicas)",
-            message="expected override.replicas between minReplicas and maxReplicas",
-            holds=lambda it: _within(it, it.override and it.override.replicas),
-        ),
-        ValidationRule(
-            cel="!has(self.override) || !has(self.override.nodes) || size(self.override.nodes) == 0 || "
-            "(size(self.override.nodes) >= self.minReplicas && size(self.override.nodes) <= self.maxReplicas)",
-            message="expected minReplicas to maxReplicas names in override.nodes",
-            holds=lambda it: _within(it, it.override and len(it.override.nodes)),
-        ),
+        # Only of an override that is changed: one that has expired must not block a change of the limits.
+        _override_within("has(self.override.replicas)", "self.override.replicas"),
+        _override_within("has(self.override.nodes) && size(self.override.nodes) > 0", "size(self.override.nodes)"),
     )
-
-
-def _within(spec: StreamAutoscalerSpec, replicas: int | None) -> bool:
-    return not replicas or spec.min_replicas <= replicas <= spec.max_replicas

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, TypeAdapter
 
+from gesscale.common.text import cut_at_word
 from gesscale.kubernetes.resource.memory import MemoryStatus
 from gesscale.kubernetes.resource.order import MAX_HISTORY, OrderStatus
 from gesscale.kubernetes.resource.parts import MAX_LISTED_NODES, Moment, NodeName, Reported
@@ -27,19 +28,8 @@ def rounded(value: float) -> float:
     return float(f"{value:.{_DIGITS}g}")
 
 
-def shortened(text: str, chars: int) -> str:
-    """Return a text of bounded length.
-
-    Examples
-    --------
-    >>> shortened("the API server is unreachable", 20)
-    'the API server is...'
-    """
-    return text if len(text) <= chars else text[: chars - 3] + "..."
-
-
 def _at_most(chars: int) -> BeforeValidator:
-    return BeforeValidator(lambda value: shortened(value, chars) if isinstance(value, str) else value)
+    return BeforeValidator(lambda value: cut_at_word(value, chars) if isinstance(value, str) else value)
 
 
 def _finite(value: object) -> object:
@@ -72,6 +62,7 @@ class RejectedStatus(Reported):
 class NodePoolStatus(Reported):
     """Nodes for one more executor."""
 
+    nodes: int = Field(0, ge=0, description="Number of nodes in the pool; each holds at most one executor.")
     candidates: int = Field(ge=0, description="Number of eligible nodes.")
     rejected: tuple[RejectedStatus, ...] = Field(
         (),

@@ -146,15 +146,21 @@ def test_events_are_seen_by_kubectl_describe(cluster, admin, namespace):
 
     publish(Incident.SUCCESSFUL_RESCALE, "replicas 1 -> 2 (Overloaded, +edge-b)")
     for _ in range(3):
-        publish(Incident.SCALING_VETOED, "the map is stale", EventType.WARNING)
+        publish("LatencyMapStale", "the map is stale", EventType.WARNING)
         now_s[0] += 301
-    publish(Incident.PAUSED, "x" * 5000)
+    publish("PausedByUser", "x" * 5000)
+    now_s[0] += 1
+    publish(Incident.SUCCESSFUL_RESCALE, "replicas 2 -> 1 (Underused, -edge-b)")
     assert events._last_failure == ""
     described = cluster.run_kubectl("describe", "streamautoscaler", "taxi", "-n", namespace)
     assert re.search(r"Normal +SuccessfulRescale .* replicas 1 -> 2 \(Overloaded, \+edge-b\)", described)
-    assert re.search(r"Warning +ScalingVetoed +.*\(x3 over .*\) .* the map is stale", described)
-    kept = json.loads(cluster.run_kubectl("get", "events.events.k8s.io", "-n", namespace, "-o", "json"))
-    assert sorted(each["reason"] for each in kept["items"]) == ["Paused", "ScalingVetoed", "SuccessfulRescale"]
+    assert re.search(r"Warning +LatencyMapStale +.*\(x3 over .*\) .* the map is stale", described)
+    # describe sorts by the time of the last repetition, as does --sort-by=.lastTimestamp
+    expected = ["SuccessfulRescale", "LatencyMapStale", "PausedByUser", "SuccessfulRescale"]
+    assert re.findall("|".join(set(expected)), described.split("Events:")[1]) == expected
+    last = "{range .items[*]}{.reason} {end}"
+    listed = cluster.run_kubectl("get", "events", "-n", namespace, "--sort-by=.lastTimestamp", "-o", f"jsonpath={last}")
+    assert listed.split() == expected
 
 
 def test_a_revoked_verb_is_reported(granted):

@@ -21,9 +21,9 @@ pytestmark = pytest.mark.real
 YEARS_AHEAD = "2040-01-01T00:00:00Z"
 EVENTS = {
     "advises": {"ScalingReport"},
-    "pauses": {"Paused", "Resumed"},
-    "whole": {"InvalidSpec"},
-    "misspelt": {"InvalidSpec"},
+    "pauses": {"PausedByUser", "NotPaused"},
+    "whole": {"SettingsDiffer"},
+    "misspelt": {"SettingsInvalid"},
 }
 """They are published after the status with the same content."""
 

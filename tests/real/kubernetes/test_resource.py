@@ -135,8 +135,6 @@ REFUSED = [
     ({"override": {"until": UNTIL}}, BrokenRule("spec.override")),
     ({"override": {"until": UNTIL, "nodes": []}}, BrokenRule("spec.override")),
     ({"override": {"until": UNTIL, "replicas": 2, "nodes": ["a"]}}, BrokenRule("spec.override")),
-    ({"override": {"until": UNTIL, "replicas": 9}}, BrokenRule("spec", ("override.replicas",))),
-    ({"minReplicas": 2, "override": {"until": UNTIL, "nodes": ["a"]}}, BrokenRule("spec", ("override.nodes",))),
     ({"override": {"until": UNTIL, "nodes": ["a", "a"]}}, 'spec.override.nodes[1]: Duplicate value: "a"'),
     ({"override": {"until": "tomorrow", "replicas": 2}}, "spec.override.until in body must be of type date-time"),
     ({"upstream": ["near"]}, BrokenRule("", ("upstream",))),
@@ -180,6 +178,7 @@ ACCEPTED = [
     {"latencyMap": {"source": "Prometheus"}, "monitor": {"prometheusUrl": "http://prometheus.monitoring:9090"}},
     {"pause": {}},
     {"pause": {"until": UNTIL, "reason": "the disk is full"}},
+    {"override": {"replicas": 9, "until": UNTIL}},  # the controller reports it: an expired one is no obstacle
     {"override": {"nodes": ["edge1", "edge2"], "until": "2030-01-01T02:00:00+02:00"}},
     {
         "policy": {"stabilizationWindow": "1h30m", "seed": 7, "cpuHighPct": 75.5, "gesscale": {"changePrice": 3}},
@@ -201,6 +200,16 @@ def test_the_workflow_cannot_be_changed(resources):
     with pytest.raises(kubernetes.client.ApiException) as caught:
         resources.patch({"spec": {"workflow": "other"}})
     assert BrokenRule("", ("workflow",)).is_in(json.loads(caught.value.body)["message"])
+
+
+@pytest.mark.parametrize("override", [{"replicas": 3}, {"nodes": ["a", "b", "c"]}])
+def test_a_changed_override_is_held_to_the_limits_and_an_old_one_is_not(resources, override):
+    (count,) = override
+    resources.create({"maxReplicas": 3, "override": {**override, "until": "2020-01-01T00:00:00Z"}})
+    resources.patch({"spec": {"maxReplicas": 1}})
+    with pytest.raises(kubernetes.client.ApiException) as caught:
+        resources.patch({"spec": {"override": {"until": UNTIL}}})
+    assert BrokenRule("spec", (f"override.{count}",)).is_in(json.loads(caught.value.body)["message"])
 
 
 def test_null_is_dropped_and_unknown_members_are_pruned(rehearsed):

@@ -75,8 +75,30 @@ def test_a_node_that_cannot_take_a_replica_is_left_out_and_named():
         cluster=replace(LIVE, nodes=full),
     )
     assert plan.change == Change(remove=("mid",))
+    assert plan.reason is Reason.OVERRIDE_UNMET
     assert "far: asks 1 CPU" in plan.detail
     assert "mars" in plan.detail
+
+
+@pytest.mark.parametrize(
+    ("override", "limits", "placement"),
+    [
+        ({"replicas": 4}, (1, 3), ("hub", "mid", "near")),  # near is 10 ms from hub
+        ({"nodes": ("far", "hub", "mid")}, (1, 2), ("hub", "mid")),  # far is the farthest
+        ({"nodes": ("hub",)}, (2, 3), ("hub", "near")),
+        ({"replicas": 9}, (1, 9), ("edge", "far", "hub", "mid", "near")),  # there are five nodes
+    ],
+)
+def test_an_override_outside_of_the_limits_is_met_as_far_as_they_allow(override, limits, placement):
+    few, many = limits
+    held = Directive(
+        operator=replace(operator(), min_replicas=few, max_replicas=many),
+        override=Override(until_s=NOW_S + 60, **override),
+    )
+    plan = obeyed(held)
+    assert (plan.reason, plan.placement) == (Reason.OVERRIDE_UNMET, placement)
+    arrived = obeyed(held, cluster=replace(LIVE, placements={"op": placement}))
+    assert (arrived.reason, arrived.change) == (Reason.OVERRIDE_UNMET, None)
 
 
 @pytest.mark.parametrize("wrong", [{}, {"replicas": 2, "nodes": ("a",)}, {"nodes": ("a", "a")}, {"replicas": 0}])

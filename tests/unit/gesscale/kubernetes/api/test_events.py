@@ -30,25 +30,27 @@ def sent(server):
     return [(each.method, each.body) for each in server.requests]
 
 
-def test_an_event_has_reason_note_and_object(server, reporter):
+def test_an_event_has_reason_message_and_object(server, reporter):
     reporter.after(0, kind=EventType.WARNING)
     ((method, body),) = sent(server)
     assert method == "POST"
-    assert server.requests[0].path == "/apis/events.k8s.io/v1/namespaces/streams/events"
+    assert server.requests[0].path == "/api/v1/namespaces/streams/events"
     name = body["metadata"].pop("name")
     assert name.startswith("taxi.")
     assert body == {
-        "apiVersion": "events.k8s.io/v1",
+        "apiVersion": "v1",
         "kind": "Event",
         "metadata": {"namespace": "streams"},
-        "eventTime": "2026-11-21T20:00:00.250000Z",
-        "reportingController": "gesscale.dev/controller",
+        "firstTimestamp": "2026-11-21T20:00:00Z",
+        "lastTimestamp": "2026-11-21T20:00:00Z",
+        "count": 1,
+        "source": {"component": "gesscale.dev/controller", "host": "gesscale-controller-abc"},
+        "reportingComponent": "gesscale.dev/controller",
         "reportingInstance": "gesscale-controller-abc",
-        "action": "Scale",
         "reason": "SuccessfulRescale",
         "type": "Warning",
-        "note": "replicas 4 -> 6",
-        "regarding": {
+        "message": "replicas 4 -> 6",
+        "involvedObject": {
             "apiVersion": "gesscale.dev/v1alpha1",
             "kind": "StreamAutoscaler",
             "namespace": "streams",
@@ -67,7 +69,7 @@ def test_a_repetition_increments_the_count_at_intervals(server, reporter):
     assert len(server.requests) == 2
     first, second = server.requests
     assert (second.method, second.path) == ("PATCH", f"{first.path}/{first.body['metadata']['name']}")
-    assert second.body == {"series": {"count": 4, "lastObservedTime": "2026-11-21T20:05:00.250000Z"}}
+    assert second.body == {"count": 4, "lastTimestamp": "2026-11-21T20:05:00Z"}
 
 
 def test_an_expired_event_is_created_again(server, reporter):

@@ -108,7 +108,7 @@ def test_a_fault_is_reported_by_conditions_and_an_event(scene):
     scene.reporter.report_fault_of(KEY, fault)
     ready = scene.api.status()["conditions"][0]
     assert (ready["type"], ready["status"], ready["reason"]) == ("Ready", "False", "SettingsDiffer")
-    assert scene.heard.reasons == [("op", Incident.INVALID_SPEC)]
+    assert scene.heard.reasons == [("op", "SettingsDiffer")]
 
 
 def test_a_fault_is_reported_by_the_leader_only(scene):

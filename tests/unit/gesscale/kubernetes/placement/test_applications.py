@@ -47,6 +47,19 @@ def test_without_exactly_one_running_driver_there_is_a_problem(pods, code, field
     assert fields.items() <= found.problem.fields.items()
 
 
+def test_the_pods_with_the_nearest_labels_are_named_when_no_driver_matches():
+    half = {"spark-role": "driver"}
+    pods = [
+        replace(pod("with-neither", "a"), labels={"app": "web"}),
+        replace(pod("other-case", "a"), labels={"gesscale.dev/Autoscaler": "op"}),
+        replace(pod("fake-driver", "a"), labels=half),
+        replace(pod("elsewhere", "a"), labels=half, namespace="other"),
+    ]
+    fields = find_application(resource(), index_of(*pods)).problem.fields
+    assert fields["pods"] == ["fake-driver (spark-role=driver)", "other-case (gesscale.dev/Autoscaler=op)"]
+    assert fields["namespace"] == "streams"
+
+
 def test_a_driver_outside_the_cluster_has_executors_by_the_resources_name():
     spec = {"node": "cloud", "metricsUrl": "http://10.0.0.1:9108"}
     foreign = replace(pod("e2", "c"), labels={"spark-role": "executor", "gesscale.dev/autoscaler": "other"})

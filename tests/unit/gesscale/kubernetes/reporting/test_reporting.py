@@ -3,7 +3,6 @@
 import json
 import re
 
-import pytest
 from edge import known
 from model_summaries import eq1_summary
 from recorded_steps import T0_S, after, decided, evidence, order, ordered, overloaded, reasons, report_of, with_order
@@ -128,48 +127,6 @@ def test_the_event_of_an_order_has_load_and_mst():
     assert re.findall(r"\d+", event.message)[2:] == ["812", "640"]  # load and MST
 
 
-@pytest.mark.parametrize(
-    ("reason", "verdict", "event"),
-    [
-        (Reason.AT_MAX_REPLICAS, Verdict.MORE, ["ScalingLimited"]),
-        (Reason.NO_CANDIDATE_NODE, Verdict.MORE, ["ScalingVetoed"]),
-        (Reason.DELAY_EATS_GAIN, Verdict.MORE, ["ScalingVetoed"]),
-        (Reason.LATENCY_MAP_STALE, Verdict.SAME, []),  # no change desired
-        (Reason.AT_MIN_REPLICAS, Verdict.FEWER, []),  # normal at low load
-        (Reason.METRICS_MISSING, Verdict.UNKNOWN, ["MetricsMissing"]),
-        (Reason.METRICS_STALE, Verdict.UNKNOWN, ["MetricsMissing"]),
-        (Reason.PAUSED, Verdict.MORE, ["Paused"]),
-        (Reason.OVERRIDDEN, Verdict.SAME, ["Overridden"]),
-    ],
-)
-def test_a_blocked_change_is_an_event_when_its_reason_is_new(reason, verdict, event):
-    old = report_of({}, after(decided())).status
-    first = report_of(old, after(decided(T0_S + 60, reason=reason, verdict=verdict)))
-    assert reasons(first) == event
-    assert reasons(report_of(first.status, after(decided(T0_S + 120, reason=reason, verdict=verdict)))) == []
-
-
-def test_a_model_is_an_event_when_it_is_fitted_no_longer_or_another_law():
-    def modelled(at_s, **fields):
-        return after(decided(at_s, model=eq1_summary(**fields)))
-
-    few = report_of({}, modelled(T0_S, fitted=False))
-    assert reasons(few) == []
-    fitted = report_of(few.status, modelled(T0_S + 1))
-    assert fitted.status["model"]["fitted"]
-    assert reasons(fitted) == ["ModelFitted"]
-    assert "alpha 2000 rows/s (1800 to 2200)" in fitted.events[0].message
-    moved = report_of(fitted.status, modelled(T0_S + 120, alpha=1000))
-    assert (moved.patch is None, reasons(moved)) == (False, [])  # a parameter that moves is written, without an event
-    too_soon = report_of(fitted.status, modelled(T0_S + 30, alpha=1000))
-    assert too_soon.patch is None
-    assert reasons(report_of(moved.status, modelled(T0_S + 180, law="batch-time"))) == ["ModelFitted"]
-    lost = report_of(moved.status, modelled(T0_S + 180, fitted=False, held_out_error_pct=30.0))
-    assert reasons(lost) == ["ModelNotFitted"]
-    blind = decided(T0_S + 240, reason=Reason.METRICS_MISSING, verdict=Verdict.UNKNOWN, seen=False, placement=())
-    assert "ModelNotFitted" not in reasons(report_of(moved.status, after(blind)))
-
-
 def test_an_invalid_resource_is_reported_once_and_keeps_what_lasts():
     fault = ResourceFault(reason=FaultReason.SETTINGS_DIFFER, problems=(Problem("they differ"),))
     running = report_of({}, after(overloaded(), ordered())).status
@@ -178,9 +135,10 @@ def test_an_invalid_resource_is_reported_once_and_keeps_what_lasts():
     assert report.status["lastDecision"]["reason"] == "SettingsDiffer"
     assert (report.status["memory"], report.status["history"]) == (running["memory"], running["history"])
     assert "load" not in report.status
-    assert reasons(report) == ["InvalidSpec"]
+    assert reasons(report) == ["SettingsDiffer"]
     again = report_fault(report.status, fault, 4, T0_S + 61)
     assert (again.patch, again.events) == (None, ())
-    assert reasons(report_fault(report.status, fault, 5, T0_S + 61)) == ["InvalidSpec"]
+    other = ResourceFault(reason=FaultReason.SETTINGS_DIFFER, problems=(Problem("they still differ"),))
+    assert reasons(report_fault(report.status, other, 5, T0_S + 61)) == ["SettingsDiffer"]
     kept = StreamAutoscalerStatus.model_validate(report.status)
     assert kept.last_decision.reason == "SettingsDiffer"

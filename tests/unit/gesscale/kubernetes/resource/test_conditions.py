@@ -1,5 +1,6 @@
 """Conditions: state, reason and transition time after a decision."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -7,12 +8,12 @@ from edge import reading
 from model_summaries import both_laws, eq1_summary
 
 from gesscale.common.errors import Problem
-from gesscale.kubernetes.resource.conditions import TYPES, conditions_of, findings_of, findings_of_fault
+from gesscale.kubernetes.resource.conditions import TYPES, NodePool, conditions_of, findings_of, findings_of_fault
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
 from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault
 from gesscale.model.decision import Analysis, Decision, Outcome, OutcomeStatus, Plan, Reason, Verdict
 from gesscale.model.observation import NodeReading
-from perfmodel import ModelSummary
+from perfmodel import Estimate, ModelSummary
 
 NOW = 1_800_000_000.0  # 2027-01-15T08:00:00Z
 
@@ -40,8 +41,8 @@ def decision(reason=Reason.WITHIN_TARGET, *, verdict=Verdict.SAME, seen=True, pl
     return replace(made, **changes)
 
 
-def found(made, **spec):
-    judged = findings_of(made, StreamAutoscalerSpec.model_validate(spec), NOW)
+def found(made, pool=NodePool(), **spec):  # noqa: B008  a constant
+    judged = findings_of(made, StreamAutoscalerSpec.model_validate(spec), NOW, pool)
     assert list(judged) == list(TYPES)
     return {name: (finding.holds, finding.reason) for name, finding in judged.items()}
 
@@ -73,6 +74,7 @@ def test_the_conditions_of_a_normal_step():
         "ScalingActive": (True, "Acting"),
         "ScalingLimited": (False, "DesiredWithinRange"),
         "Paused": (False, "NotPaused"),
+        "Overridden": (False, "NotOverridden"),
         "FixedSlots": (False, "MicroBatches"),
         "ReplicaWithoutState": (False, "NoStateSeen"),
     }
@@ -83,6 +85,37 @@ def test_without_metrics_nothing_is_ready(reason):
     judged = found(decision(reason, verdict=Verdict.UNKNOWN, seen=False), mode="Act")
     for name in ("Ready", "MetricsAvailable", "ScalingActive"):
         assert judged[name] == (False, reason.value)
+
+
+@pytest.mark.parametrize(
+    ("within", "batches", "expected"),
+    [
+        (100.0, 41, (True, "PredictsPresent")),  # 10 % of 1,000
+        (250.0, 41, (False, "OnePlacement")),
+        (100.0, 9, (False, "OnePlacement")),
+    ],
+)
+def test_a_model_of_one_placement_is_fitted_when_its_interval_is_narrow(within, batches, expected):
+    model = eq1_summary(law="batch-time", fitted=False, conditions=0, held_out_error_pct=None, readings=batches)
+    made = decision(model=model)
+    mst = Estimate(low=1000.0 - within, mid=1000.0, high=1000.0 + within)
+    made = replace(made, analysis=replace(made.analysis, mst=mst))
+    assert found(made)["ModelFitted"] == expected
+    message = findings_of(made, StreamAutoscalerSpec(), NOW)["ModelFitted"].message
+    assert {f"{within / 10:.0f}", str(batches)} <= set(re.findall(r"\d+", message))
+
+
+def test_a_step_without_a_fit_keeps_the_condition():
+    fitted = conditions_of(
+        findings_of(decision(model=eq1_summary()), StreamAutoscalerSpec(), NOW), {}, generation=1, now_s=NOW
+    )
+    old = {"conditions": [item.document() for item in fitted]}
+    for reason, seen in ((Reason.RECONFIGURING, True), (Reason.METRICS_MISSING, False)):
+        judged = findings_of(decision(reason, seen=seen), StreamAutoscalerSpec(), NOW)
+        kept = conditions_of(judged, old, generation=1, now_s=NOW + 60)
+        assert [each for each in kept if each.type == "ModelFitted"] == [
+            each for each in fitted if each.type == "ModelFitted"
+        ]
 
 
 @pytest.mark.parametrize(
@@ -129,6 +162,36 @@ def test_reasons_that_block_a_change(reason, planned, ready):
 def test_a_desired_change_that_is_blocked_is_limited(verdict, reason):
     made = decision(Reason.OVERLOADED, verdict=verdict, planned=reason)
     assert found(made)["ScalingLimited"] == (True, reason.value)
+
+
+def test_an_empty_pool_comes_before_metrics():
+    blind = decision(Reason.METRICS_MISSING, verdict=Verdict.UNKNOWN, seen=False)
+    judged = found(blind, NodePool(0, "no node has pool=edge"), mode="Act")
+    assert judged["Ready"] == judged["AbleToScale"] == (False, "NodePoolEmpty")
+    assert judged["ScalingLimited"] == (True, "NodePoolEmpty")
+
+
+def test_a_maximum_above_the_size_of_the_pool_is_no_limit_in_force():
+    assert found(decision(), NodePool(3), maxReplicas=4)["ScalingLimited"] == (False, "NodePoolBelowMax")
+    assert found(decision(), NodePool(3), maxReplicas=3)["ScalingLimited"] == (False, "DesiredWithinRange")
+
+
+def test_an_override_that_cannot_be_met_limits_and_leaves_ready():
+    made = decision(Reason.WITHIN_TARGET, planned=Reason.OVERRIDE_UNMET)
+    override = {"replicas": 3, "until": "2027-01-15T08:00:01Z"}
+    judged = found(made, mode="Act", maxReplicas=3, override=override)
+    assert judged["ScalingLimited"] == (True, "OverrideUnmet")
+    assert judged["Ready"] == (True, "OverrideUnmet")
+    assert judged["Overridden"] == (True, "OverriddenByUser")
+
+
+def test_an_override_that_has_ended_is_named():
+    judged = found(decision(), override={"replicas": 1, "until": "2020-01-01T00:00:00Z"})
+    assert judged["Overridden"] == (False, "OverrideExpired")
+
+
+def test_a_pause_for_lost_memory_is_a_pause():
+    assert found(decision(planned=Reason.PAUSED), mode="Act")["Paused"] == (True, "MemoryLost")
 
 
 def test_a_pause_holds_until_its_end():
