@@ -20,7 +20,10 @@ def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
 
     analysis, plan, outcome = decision["analysis"], decision["plan"], decision["outcome"]
     reading = analysis["reading"] or {}
-    yield "analysis", join_nonempty(f"{analysis['verdict']}, {analysis['reason']}", analysis["detail"])
+    yield (
+        "analysis",
+        join_nonempty(", ".join(filter(None, (analysis["verdict"], analysis["reason"]))), analysis["detail"]),
+    )
     yield "input rate (IR)", rate(reading.get("input_rows_per_s"))
     yield "throughput (CT)", rate(reading.get("throughput_rows_per_s"))
     yield "backlog", with_unit(reading.get("backlog_rows"), "rows")

@@ -14,8 +14,8 @@ from gesscale.errors import ClusterError, InputError
 from gesscale.kubernetes.api.connection import Connection
 from gesscale.kubernetes.api.credentials import connect
 from gesscale.kubernetes.api.errors import ApiError
-from gesscale.kubernetes.api.lease import LEASE_NAME
-from gesscale.kubernetes.api.resources import LEASES, STREAM_AUTOSCALERS
+from gesscale.kubernetes.api.lease import LEASE_NAME, LEASE_NAMESPACE
+from gesscale.kubernetes.api.resources import LEASES, PODS, STREAM_AUTOSCALERS
 from gesscale.kubernetes.resource.order import OrderStatus, order_of, past_orders
 from gesscale.kubernetes.resource.parts import format_instant, parse_instant_s
 from gesscale.kubernetes.resource.status import ModelStatus
@@ -25,7 +25,6 @@ from gesscale.wire import group_of
 
 Resource = Mapping[str, Any]
 _PAGE = "http://localhost:8080"
-_CONTROLLER_NAMESPACE = "gesscale"
 _ORDERS = ("at", "replicas", "reason", "outcome", "downtime")
 
 
@@ -106,14 +105,16 @@ def _decisions(resource: Resource, page: str | None, limit: int) -> list[dict[st
 
 
 def _print_hint(connection: Connection) -> None:
-    """Print on stderr how to open the page of the leader, if one leads within the cluster."""
+    """Print on stderr how to open the page of the leader, if it is a pod."""
+    space = LEASE_NAMESPACE
     try:
-        lease = connection.get(LEASES, LEASE_NAME, namespace=_CONTROLLER_NAMESPACE)
+        lease = connection.get(LEASES, LEASE_NAME, namespace=space)
+        pod = str(group_of(lease, "spec").get("holderIdentity") or "").partition("_")[0]
+        connection.get(PODS, pod or "none", namespace=space)
     except ApiError:
         return
-    if pod := str(group_of(lease, "spec").get("holderIdentity") or "").partition("_")[0]:
-        forward = f"kubectl -n {_CONTROLLER_NAMESPACE} port-forward {pod} 8080"
-        stderr_console.print(f"for all figures of the newest decisions, run in another terminal: {forward}")
+    forward = f"kubectl -n {space} port-forward {pod} 8080"
+    stderr_console.print(f"for all figures of the newest decisions, run in another terminal: {forward}")
 
 
 def _last_decision(resource: Resource) -> dict[str, Any]:

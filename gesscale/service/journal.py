@@ -11,7 +11,6 @@ import zlib
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 from gesscale.common.logs import log_problem
@@ -32,7 +31,8 @@ from gesscale.service.documents import (
 )
 from gesscale.settings import Settings
 
-#: Memory limit: about 2,500 decisions, four hours of one operator at a period of 6 s.
+#: Memory limit of decisions: about 2,500, four hours of one operator at a period of 6 s. States of clusters may take a
+#: quarter of it.
 MAX_BYTES = 4 << 20
 
 _LOG = logging.getLogger(__name__)
@@ -69,12 +69,18 @@ class _Entry(NamedTuple):
     at_s: float
     point: str
     decision: bytes
-    #: What the step saw; empty for an earlier process.
-    cluster: bytes
 
     @property
     def size(self) -> int:
-        return len(self.point) + len(self.decision) + len(self.cluster) + _OVERHEAD_BYTES
+        return len(self.point) + len(self.decision) + _OVERHEAD_BYTES
+
+
+class _Cluster(NamedTuple):
+    """A state of the cluster that lasts until the next one of its workflow."""
+
+    workflow: str
+    at_s: float
+    packed: bytes
 
 
 class News(NamedTuple):
@@ -93,6 +99,7 @@ class Journal:
     #: Memory limit.
     max_bytes: int = MAX_BYTES
     _entries: deque[_Entry] = field(default_factory=deque)
+    _clusters: deque[_Cluster] = field(default_factory=deque)
     _bytes: int = 0
     _number: int = 0
     _newest: dict[str, dict[str, _Entry]] = field(default_factory=dict)
@@ -113,10 +120,11 @@ class Journal:
             self._steps[step.name] = step
             if step.settings is not None:
                 self._settings[step.name] = step.settings
+            self._keep_cluster(step)
             for decision in step.decisions:
                 try:
-                    document, cluster = decision_document(decision), _packed(json_of(step.cluster))
-                    self._keep(step.name, document, _point(step, decision), cluster)
+                    document = decision_document(decision)
+                    self._keep(step.name, document, _point(step, decision))
                 except Exception as error:  # noqa: BLE001 - the page must never fail a step
                     log_problem(_LOG, logging.ERROR, "decision-not-shown", exc_info=error, workflow=step.name)
             self._changed.notify_all()
@@ -130,6 +138,7 @@ class Journal:
                 self._newest = {name: kept for name, kept in self._newest.items() if name in names}
                 self._steps = {name: kept for name, kept in self._steps.items() if name in names}
                 self._settings = {name: kept for name, kept in self._settings.items() if name in names}
+                self._clusters = deque(each for each in self._clusters if each.workflow in names)
 
     def workflows(self) -> list[RunningWorkflow]:
         """Return every workflow that has a step, with the newest point of each operator in ``points``."""
@@ -173,17 +182,19 @@ class Journal:
         return None if found is None else zlib.decompress(found)
 
     def record(self, workflow: str) -> RecordDocument | None:
-        """Return the record of a workflow; None before a driver was found."""
+        """Return the record of a workflow since its first kept state; None before a driver was found."""
         with self._changed:
             step, settings = self._steps.get(workflow), self._settings.get(workflow)
-            kept = [each for each in self._entries if each.workflow == workflow]
-        if step is None or settings is None:
+            clusters = [each for each in self._clusters if each.workflow == workflow]
+            entries = [each for each in self._entries if each.workflow == workflow]
+        if step is None or settings is None or not clusters:
             return None
-        changed = [
-            each for before, each in pairwise([None, *kept]) if each and each.cluster != (before and before.cluster)
-        ]
-        clusters = [{"at_s": each.at_s, "state": _unpacked(each.cluster)} for each in changed if each.cluster]
-        return record_document(settings, step.latencies, clusters, [_unpacked(each.decision) for each in kept])
+        return record_document(
+            settings,
+            step.latencies,
+            [{"at_s": each.at_s, "state": _unpacked(each.packed)} for each in clusters],
+            [_unpacked(each.decision) for each in entries if each.at_s >= clusters[0].at_s],
+        )
 
     def nodes(self, workflow: str) -> NodesDocument | None:
         """Return the nodes of a workflow at its newest step; None if it has no step."""
@@ -212,7 +223,14 @@ class Journal:
         with self._changed:
             return self._number
 
-    def _keep(self, workflow: str, document: Mapping[str, Any], point: DecisionPoint, cluster: bytes = b"") -> None:
+    def _keep_cluster(self, step: JournalStep) -> None:
+        packed = _packed(json_of(step.cluster))
+        if packed != next((each.packed for each in reversed(self._clusters) if each.workflow == step.name), None):
+            self._clusters.append(_Cluster(step.name, step.decisions[0].at_s, packed))
+        while len(self._clusters) > 1 and sum(len(each.packed) for each in self._clusters) > self.max_bytes // 4:
+            self._clusters.popleft()
+
+    def _keep(self, workflow: str, document: Mapping[str, Any], point: DecisionPoint) -> None:
         entry = _Entry(
             number=self._number,
             workflow=workflow,
@@ -220,7 +238,6 @@ class Journal:
             at_s=document["at_s"],
             point=json.dumps(point, separators=(",", ":")),
             decision=_packed(json.dumps(document, separators=(",", ":"))),
-            cluster=cluster,
         )
         self._entries.append(entry)
         self._newest.setdefault(workflow, {})[entry.operator] = entry

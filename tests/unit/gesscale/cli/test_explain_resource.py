@@ -71,12 +71,13 @@ LEASE = {"spec": {"holderIdentity": "gesscale-controller-5f7_0a1b"}}
 
 @pytest.mark.usefixtures("no_page")
 def test_without_the_page_the_status_is_explained(api, kubeconfig: Path) -> None:
-    api.answers(items(RESOURCE), as_json(LEASE))
+    api.answers(items(RESOURCE), as_json(LEASE), as_json({"metadata": {}}))
     result = run(kubeconfig, "op")
     assert result.exit_code == 0, result.exception
     assert [each.path for each in api.requests] == [
         "/apis/gesscale.dev/v1alpha1/namespaces/streams/streamautoscalers",
         "/apis/coordination.k8s.io/v1/namespaces/gesscale/leases/gesscale-controller",
+        "/api/v1/namespaces/gesscale/pods/gesscale-controller-5f7",
     ]
     assert result.stderr.count("kubectl -n gesscale port-forward gesscale-controller-5f7 8080") == 1
     for words in (
@@ -96,9 +97,13 @@ def test_without_the_page_the_status_is_explained(api, kubeconfig: Path) -> None
 
 
 @pytest.mark.usefixtures("no_page")
-def test_without_a_lease_there_is_no_page_to_open(api, kubeconfig: Path) -> None:
-    for refused_with in ((404, "NotFound"), (403, "Forbidden")):
-        api.answers(items(RESOURCE), refusal(*refused_with, "no"))
+def test_without_a_pod_that_leads_there_is_no_page_to_forward(api, kubeconfig: Path) -> None:
+    for others in (
+        (refusal(404, "NotFound", "no"),),
+        (refusal(403, "Forbidden", "no"),),
+        (as_json(LEASE), refusal(404, "NotFound", "the holder is no pod")),
+    ):
+        api.answers(items(RESOURCE), *others)
         assert "port-forward" not in run(kubeconfig, "op").stderr
 
 

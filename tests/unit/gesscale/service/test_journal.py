@@ -9,6 +9,7 @@ from recorded_steps import T0_S, decided
 from refusals import logged_codes
 
 from gesscale.model.document import decision_document
+from gesscale.ports import Node
 from gesscale.service.journal import Journal
 
 
@@ -63,3 +64,20 @@ def test_a_decision_that_cannot_be_shown_costs_no_step(caplog):
     journal.add(replace(step_of(at_s=T0_S), decisions=(broken, decided(T0_S))))
     assert len(journal.points("workflow")) == 1
     assert logged_codes(caplog.text) == ["decision-not-shown"]
+
+
+def test_a_record_has_each_state_of_the_cluster_once_within_a_bound():
+    journal = Journal(max_bytes=20_000)
+    fewer = {"hub": Node(name="hub")}
+    for at_s, nodes in ((0, None), (10, None), (20, fewer), (30, None)):
+        journal.add(step_of(at_s=T0_S + at_s, nodes=nodes))
+    record = journal.record("workflow")
+    assert [each["at_s"] for each in record["clusters"]] == [T0_S, T0_S + 20, T0_S + 30]
+    assert record["clusters"][1]["state"]["nodes"].keys() == {"hub"}
+    for index in range(100):
+        journal.add(step_of(at_s=T0_S + 40 + index, nodes={f"edge{index}": Node(name=f"edge{index}")}))
+    record = journal.record("workflow")
+    # A state takes 100 bytes at least, and has a quarter of 20,000; decisions without a state are left out.
+    assert 1 < len(record["clusters"]) < 50
+    assert record["decisions"][0]["at_s"] >= record["clusters"][0]["at_s"]
+    assert journal.record("other") is None
