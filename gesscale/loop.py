@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from gesscale.errors import ClusterError
 from gesscale.model.decision import FIXED_SLOTS, Analysis, Decision, MapStatus, Outcome, OutcomeStatus, Plan
-from gesscale.model.observation import WorkflowObservation
+from gesscale.model.observation import RowAge, WorkflowObservation
 from gesscale.plan.change_budget import REPAIRS, ChangeBudget, changing_now, defer_change, most_urgent_first
 from gesscale.plan.directives import Directive, apply_directives
 from gesscale.plan.filters import block_removal_on_stale_metrics, place_first
@@ -63,7 +63,7 @@ class ControlLoop:
     budget_key: str = ""
     #: Returns a context manager around a phase, one of `PHASES`, to measure its time.
     measure_phase: Callable[[str], AbstractContextManager[None]] = lambda _phase: nullcontext()
-    #: Adds the age of the rows to the readings of each step; see `gesscale.monitor.row_age`.
+    #: Adds the age of the rows to the observation of each step; see `gesscale.monitor.row_age`.
     measure_rows: Callable[[WorkflowObservation], WorkflowObservation] = lambda seen: seen
     #: Receives the cluster state and the latency map of each step.
     on_inputs: Callable[[ClusterState, Latencies], None] = lambda _cluster, _latencies: None
@@ -89,8 +89,10 @@ class ControlLoop:
             plans = name_refusals(hold_without_query(plans, observation), observation)
             plans = apply_directives(plans, self.directives, state, known, now_s)
             plans = self._within_budget(plans, analyses, known, now_s)
+        ages = observation.row_ages
         return tuple(
-            self._execute(analyses[name], plan, latencies.map_status, state, now_s) for name, plan in plans.items()
+            self._execute(analyses[name], plan, latencies.map_status, state, now_s, ages.get(name))
+            for name, plan in plans.items()
         )
 
     def run(
@@ -156,7 +158,13 @@ class ControlLoop:
         return self._may_act(analysis.operator) and not _has_fixed_slots(analysis)
 
     def _execute(
-        self, analysis: Analysis, plan: Plan, map_status: MapStatus, state: ClusterState, now_s: float
+        self,
+        analysis: Analysis,
+        plan: Plan,
+        map_status: MapStatus,
+        state: ClusterState,
+        now_s: float,
+        row_age: RowAge | None,
     ) -> Decision:
         if plan.change is None:
             outcome = Outcome(status=OutcomeStatus.NOTHING_TO_DO)
@@ -179,6 +187,7 @@ class ControlLoop:
             outcome=outcome,
             latency_map=map_status,
             ineligible=ineligible_nodes(state.for_operator(plan.operator)),
+            row_age=row_age,
         )
         with self.measure_phase("knowledge"):
             self.knowledge.remember(decision)

@@ -27,6 +27,7 @@ def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     yield "input rate (IR)", rate(reading.get("input_rows_per_s"))
     yield "throughput (CT)", rate(reading.get("throughput_rows_per_s"))
     yield "backlog", with_unit(reading.get("backlog_rows"), "rows")
+    yield "oldest row", _row_age(decision.get("row_age") or {})
     yield "back pressure", _share(reading.get("saturated_share"))
     yield "placement", format_placement(reading.get("placement", ()), analysis["nd_max_ms"])
     yield "state partitions", _state(reading.get("by_node") or {})
@@ -54,6 +55,12 @@ def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
         if ineligible["node"] not in listed:
             others = f"; {ineligible['others']} others too" if ineligible.get("others") else ""
             yield f"ineligible {ineligible['node']}", join_nonempty(ineligible["reason"], ineligible["detail"]) + others
+
+
+def _row_age(row_age: Mapping[str, Any]) -> str:
+    """Return the age of the oldest row against the objective, and for how long rows were late."""
+    late = with_unit(row_age.get("late_s"), "s late since the scaler started")
+    return join_nonempty(row_age.get("text", ""), late)
 
 
 def _state(by_node: Mapping[str, Mapping[str, Any]]) -> str:

@@ -120,8 +120,8 @@ def _print_hint(connection: Connection) -> None:
 def _last_decision(resource: Resource) -> dict[str, Any]:
     """Return what the status keeps of the last decision, in the form of a decision."""
     status, metadata = group_of(resource, "status"), resource["metadata"]
-    last, load, advised, pool, latency_map = (
-        group_of(status, key) for key in ("lastDecision", "load", "recommendation", "nodePool", "latencyMap")
+    last, load, advised, pool, latency_map, row_age = (
+        group_of(status, key) for key in ("lastDecision", "load", "recommendation", "nodePool", "latencyMap", "rowAge")
     )
     model, message = status.get("model"), latency_map.get("message", "")
     return {
@@ -157,6 +157,7 @@ def _last_decision(resource: Resource) -> dict[str, Any]:
             "stale": message if latency_map.get("stale") else "",
             "problem": "" if latency_map.get("stale") else message,
         },
+        "row_age": {"text": row_age.get("text", ""), "late_s": row_age.get("lateSeconds")},
         "ineligible": [
             {"node": node, "reason": each["reason"], "detail": detail.strip(), "others": each["count"] - 1}
             for each in pool.get("rejected", ())

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, computed_field
 from gesscale.common.errors import InvalidValueError
 from gesscale.fields import EpochSeconds
 from gesscale.formatting import format_duration
-from gesscale.model.observation import Bounded, OperatorReading, Possible
+from gesscale.model.observation import Bounded, OperatorReading, Possible, RowAge
 from perfmodel import Estimate, ModelSummary, Reading
 
 
@@ -295,6 +295,8 @@ class Decision:
     latency_map: MapStatus = MapStatus()
     #: The nodes that could take no replica of the operator, regardless of the plan.
     ineligible: tuple[Rejection, ...] = ()
+    #: The age of the operator's rows; None if it is not measured.
+    row_age: RowAge | None = None
 
     @computed_field  # type: ignore[prop-decorator]
     @property

@@ -130,14 +130,6 @@ class OperatorReading:
     input_rows_per_s: Bounded | None = None
     #: Rows offered up to the newest total and not yet processed; None if the sources do not report it.
     backlog_rows: Bounded | None = None
-    #: Age of the oldest row that is not yet through; 0 if none waits, None if it is unknown.
-    row_age_s: Bounded | None = None
-    #: Whether the row is older still: it was offered before the batches that are known.
-    row_age_is_least: bool = False
-    #: The age from which its rows are late.
-    objective_s: Bounded | None = None
-    #: Seconds in which rows were late, since the scaler started; None if they are not measured.
-    late_s: Bounded | None = None
     #: When the query last reported that it was idle, after its newest batch; None if it did not.
     idle_at_s: EpochSeconds | None = None
     #: How long a batch has been running; None if none is, or it is unknown.
@@ -206,6 +198,35 @@ class MissingReading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RowAge:
+    """Age of the oldest row of an operator that is not yet through, against the objective."""
+
+    #: The age from which a row is late.
+    objective_s: Bounded
+    #: The age, seconds: 0 if no row waits, None if it is unknown.
+    seconds: Bounded | None = None
+    #: Whether the row is older still: it was offered before the batches that are known.
+    is_least: bool = False
+    #: Seconds in which the oldest row was late, since the scaler started; None if they were never known.
+    late_s: Bounded | None = None
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def text(self) -> str:
+        """The age and the objective, as in a column.
+
+        Examples
+        --------
+        >>> RowAge(objective_s=60, seconds=12.3).text, RowAge(objective_s=60, seconds=300, is_least=True).text
+        ('12s/60s', '>300s/60s')
+        >>> RowAge(objective_s=2.5).text
+        '?/2.5s'
+        """
+        age = "?" if self.seconds is None else f"{'>' if self.is_least else ''}{self.seconds:.0f}s"
+        return f"{age}/{self.objective_s:g}s"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowObservation:
     """The readings of all operators in one step."""
 
@@ -218,6 +239,8 @@ class WorkflowObservation:
     node_weights: Mapping[str, float] = field(default_factory=dict)
     #: Returns the nodes that an operator could use if they had room, sorted.
     usable_by: Callable[[str], tuple[str, ...]] = field(default=lambda _operator: (), repr=False, compare=False)
+    #: The age of the rows by operator, if it is measured.
+    row_ages: Mapping[str, RowAge] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if both := self.readings.keys() & self.missing_readings.keys():

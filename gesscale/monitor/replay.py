@@ -56,6 +56,11 @@ class RecordedWorld:
             at_s=now_s,
             readings={each.operator: each for each in seen if isinstance(each, OperatorReading)},
             missing_readings={each.operator: each for each in seen if isinstance(each, MissingReading)},
+            row_ages={
+                name: age
+                for name in self.recording.batches
+                if (live := self.live(name)) is not None and (age := live.decision.row_age) is not None
+            },
         )
 
     def current(self, now_s: float) -> Latencies:

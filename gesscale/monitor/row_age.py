@@ -12,10 +12,11 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import NamedTuple
 
-from gesscale.model.observation import Batch, OperatorReading, WorkflowObservation
+from gesscale.model.observation import Batch, MissingReading, OperatorReading, RowAge, WorkflowObservation
 from gesscale.model.offered import OfferedPoint, offered_rate
 from gesscale.model.workflow import Workflow
 from gesscale.monitor.offered import trigger_or_default_s
+from gesscale.monitor.window import BATCH_RUNNING
 
 _ROWS = attrgetter("rows")
 #: Points over which the rate is taken that shows when the next row is due.
@@ -64,8 +65,8 @@ class RowAgeMeter:
     A query that resumes from its checkpoint continues the count.
     """
 
-    #: Seconds in which the oldest row was older than the objective, since the first reading.
-    late_s: float = 0.0
+    #: Seconds in which the oldest row was older than the objective, since the first reading; None before it is known.
+    late_s: float | None = None
     _since_s: float | None = None
     _ended_s: float = 0.0  # late until the end of the newest batch
     _newest: Batch | None = None
@@ -73,8 +74,8 @@ class RowAgeMeter:
     _through: float = 0.0
     _points: list[OfferedPoint] = field(default_factory=list)
 
-    def measure(self, reading: OperatorReading, objective_s: float) -> OperatorReading:
-        """Return a reading with the age of its rows; it is unknown if the sources do not report offered rows."""
+    def measure(self, reading: OperatorReading, objective_s: float) -> RowAge:
+        """Return the age of the rows of a reading; it is unknown if the sources do not report offered rows."""
         if self._since_s is None:
             self._since_s = reading.at_s
         if self._newest is not None and reading.batches[-1].ended_at_s < self._newest.ended_at_s:
@@ -82,18 +83,26 @@ class RowAgeMeter:
         for batch in reading.batches:
             if self._newest is None or batch.ended_at_s > self._newest.ended_at_s:
                 self._add(batch, objective_s)
-        offered_s = None if self._newest is None else self._open_offered_s(reading, self._newest)
-        if self._newest is None or offered_s is None or reading.fixed_slots:
-            return replace(reading, objective_s=objective_s)
-        waiting = OldestRow(self._newest.ended_at_s, reading.at_s, offered_s, offered_s)
-        self.late_s = max(self.late_s, self._ended_s + self._late_s(waiting, objective_s))
-        return replace(
-            reading,
-            objective_s=objective_s,
-            row_age_s=reading.at_s - offered_s,
-            row_age_is_least=self._through + 1 <= self._points[0].rows,
-            late_s=self.late_s,
-        )
+        self._add_newer_points(reading)
+        return self._age(reading.at_s, objective_s, reading.running_s, idles=reading.idle_at_s is not None)
+
+    def measure_without(self, missing: MissingReading, at_s: float, objective_s: float) -> RowAge:
+        """Return the age of the rows without a reading: it is known as long as a batch runs that the driver reports."""
+        running_s = missing.fields.get("running_s") if missing.code == BATCH_RUNNING else None
+        if running_s is None:
+            return RowAge(objective_s=objective_s, late_s=self.late_s)
+        if self._newest is None:
+            return RowAge(objective_s=objective_s, seconds=running_s, is_least=True, late_s=self.late_s)
+        return self._age(at_s, objective_s, running_s, idles=False)
+
+    def _age(self, at_s: float, objective_s: float, running_s: float | None, *, idles: bool) -> RowAge:
+        offered_s = self._open_offered_s(at_s, running_s, idles=idles)
+        if self._newest is None or offered_s is None or self._newest.fixed_slots:
+            return RowAge(objective_s=objective_s, late_s=self.late_s)
+        waiting = OldestRow(self._newest.ended_at_s, at_s, offered_s, offered_s)
+        self.late_s = max(self.late_s or 0.0, self._ended_s + self._late_s(waiting, objective_s))
+        is_least = self._through + 1 <= self._points[0].rows
+        return RowAge(objective_s=objective_s, seconds=at_s - offered_s, is_least=is_least, late_s=self.late_s)
 
     def _add(self, batch: Batch, objective_s: float) -> None:
         before, self._newest = self._newest, batch
@@ -125,9 +134,11 @@ class RowAgeMeter:
         left = before.backlog_rows or 0.0
         return left < 1 and batch.follows(before) and batch.began_s - before.ended_at_s >= trigger_or_default_s(batch)
 
-    def _add_newer_points(self, reading: OperatorReading, newest: Batch) -> None:
-        offered = newest.offered_rows_total or 0.0
-        newer = [point for point in reading.offered_points if point.at_s > newest.began_s]
+    def _add_newer_points(self, reading: OperatorReading) -> None:
+        if self._newest is None:
+            return
+        began_s, offered = self._newest.began_s, self._newest.offered_rows_total or 0.0
+        newer = [point for point in reading.offered_points if point.at_s > began_s]
         if reading.idle_at_s is not None and all(point.rows <= offered for point in newer):
             newer = [OfferedPoint(reading.idle_at_s, offered)]
         self._append(OfferedPoint(point.at_s, self._base + point.rows) for point in newer)
@@ -148,25 +159,26 @@ class RowAgeMeter:
         (before_s, before), (after_s, after) = self._points[index - 1 : index + 1]
         return before_s + (after_s - before_s) * (through + 1 - before) / (after - before)
 
-    def _open_offered_s(self, reading: OperatorReading, last: Batch) -> float | None:
+    def _open_offered_s(self, at_s: float, running_s: float | None, *, idles: bool) -> float | None:
         """Return when the oldest row that waits now was offered; now if none waits, None if it is unknown.
 
         The rows since the newest batch began are not known before the next one ends. They come at the rate of late,
         unless the query reports that it is idle.
         """
-        self._add_newer_points(reading, last)
+        if not self._points:
+            return None
         known_s = self._offered_s(self._through)
         if known_s < math.inf:
-            return min(known_s, reading.at_s)
-        if reading.idle_at_s is not None and reading.running_s is None:
-            return reading.at_s
+            return min(known_s, at_s)
+        if idles and running_s is None:
+            return at_s
         newest = self._points[-1]
         rate = offered_rate(self._points, self._points[-_RECENT_POINTS:][0].at_s)
-        if rate is None and reading.running_s is None:
+        if rate is None and running_s is None:
             return None
         due_s = newest.at_s + (self._through + 1 - newest.rows) / rate if rate else math.inf
-        running_since_s = math.inf if reading.running_s is None else reading.at_s - reading.running_s
-        return min(max(newest.at_s, min(due_s, running_since_s)), reading.at_s)
+        running_since_s = math.inf if running_s is None else at_s - running_s
+        return min(max(newest.at_s, min(due_s, running_since_s)), at_s)
 
     def _late_s(self, span: OldestRow, objective_s: float) -> float:
         """Return the time of a span, since counting began, in which its row is late."""
@@ -191,9 +203,12 @@ class RowAges:
     meters: dict[str, RowAgeMeter] = field(default_factory=dict)
 
     def measure(self, observation: WorkflowObservation, workflow: Workflow) -> WorkflowObservation:
-        """Return an observation whose readings have the age of their rows, and the objective."""
-        readings = {
-            name: self.meters.setdefault(name, RowAgeMeter()).measure(reading, workflow.objective_s(name))
-            for name, reading in observation.readings.items()
-        }
-        return replace(observation, readings=readings)
+        """Return an observation with the age of the rows of every operator."""
+        ages = {}
+        for name in workflow.operators:
+            meter, objective_s = self.meters.setdefault(name, RowAgeMeter()), workflow.objective_s(name)
+            if (reading := observation.readings.get(name)) is not None:
+                ages[name] = meter.measure(reading, objective_s)
+            elif (missing := observation.missing_readings.get(name)) is not None:
+                ages[name] = meter.measure_without(missing, observation.at_s, objective_s)
+        return replace(observation, row_ages=ages)

@@ -27,6 +27,8 @@ from gesscale.monitor.offered import (
 from gesscale.monitor.useful_replicas import useful_replicas
 
 _MIN_DURATION_S = 0.001  # Spark counts milliseconds
+#: Code of a missing reading whose fields have `running_s`.
+BATCH_RUNNING = "batch-running"
 
 
 #: Computes the figures of each replica of a placement from the batches of a window and its length in seconds.
@@ -74,7 +76,7 @@ def summarise(
     progress_s = max(newest.ended_at_s, _past(last_progress_at_s, now_s))
     if (age_s := now_s - progress_s) > stale_after_s:
         stale = {"age_s": age_s, "max_age_s": stale_after_s} if running_s is None else {"running_s": running_s}
-        return missing_reading(operator, "metrics-stale" if running_s is None else "batch-running", stale=True, **stale)
+        return missing_reading(operator, "metrics-stale" if running_s is None else BATCH_RUNNING, stale=True, **stale)
     if not newest.nodes:
         return missing_reading(operator, "batch-without-hosts", batch_id=newest.batch_id)
     span = _span(batches, progress_s=progress_s, window_began_s=now_s - window_s)
@@ -89,7 +91,7 @@ def _without_batches(operator: str, problems: Sequence[Problem], running_s: floa
     if problems:
         return missing_reading(operator, "batches-unusable", problems=len(problems), first=str(problems[0]))
     if running_s is not None:
-        return missing_reading(operator, "batch-running", running_s=running_s)
+        return missing_reading(operator, BATCH_RUNNING, running_s=running_s)
     return missing_reading(operator, "batches-missing")
 
 

@@ -64,6 +64,16 @@ class RecentChanges(TypedDict):
     undone: Annotated[int, _description("Those that later changes undid within ten minutes.")]
 
 
+class RowAgeFigures(TypedDict):
+    """Age of the oldest row that is not yet processed, against the objective."""
+
+    seconds: Annotated[float | None, _description("The age; 0 if no row waits.")]
+    is_least: Annotated[bool, _description("Whether the row is older than that.")]
+    objective_s: Annotated[float, _description("Age from which a row is late.")]
+    late_s: Annotated[float | None, _description("Time in which rows were late, since the scaler started.")]
+    text: Annotated[str, _description("Age and objective, such as 12s/60s.")]
+
+
 class DecisionPoint(TypedDict):
     """Summary of a decision."""
 
@@ -85,6 +95,7 @@ class DecisionPoint(TypedDict):
     input_rows_per_s: Annotated[float | None, _description("Offered load.")]
     throughput_rows_per_s: Annotated[float | None, _description("Rows processed per second.")]
     backlog_rows: Annotated[float | None, _description("Rows that are offered but not processed.")]
+    row_age: Annotated[RowAgeFigures | None, _description("How old its rows are; null if it was not measured.")]
     saturated_share: Annotated[float | None, _description("Share of the recent batches that were saturated, 0 to 1.")]
     busy_share: Annotated[float | None, _description("Share of the window that batches took, 0 to 1.")]
     mst: Annotated[CapacityEstimate | None, _description("The capacity of `before`, rows/s.")]
@@ -235,6 +246,7 @@ def point_of(
         "input_rows_per_s": _figure(reading, "input_rows_per_s"),
         "throughput_rows_per_s": _figure(reading, "throughput_rows_per_s"),
         "backlog_rows": _figure(reading, "backlog_rows"),
+        "row_age": None if decision.row_age is None else as_document(decision.row_age),
         "saturated_share": _figure(reading, "saturated_share"),
         "busy_share": _figure(reading, "busy_share"),
         "mst": None if mst is None else {"low": _finite(mst.low), "mid": _finite(mst.mid), "high": _finite(mst.high)},

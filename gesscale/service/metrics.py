@@ -43,6 +43,7 @@ class OperatorFigures:
     desired_replicas: int | None = None
     mst: Estimate | None = None
     model: ModelSummary | None = None
+    late_s: float | None = None
     growth_blocked_by: Reason | None = None
     input_rows_per_s: float | None = _gauge("input_rows_per_second", "Rows offered per second (IR).")
     throughput_rows_per_s: float | None = _gauge("throughput_rows_per_second", "Rows processed per second (CT).")
@@ -57,6 +58,10 @@ class OperatorFigures:
     undone_changes_last_hour: int | None = _gauge(
         "undone_changes_last_hour", "Changes of the last hour that later ones undid within ten minutes."
     )
+    row_age_s: float | None = _gauge(
+        "row_age_seconds", "Age of the oldest row that is not yet processed; 0 if none waits."
+    )
+    objective_s: float | None = _gauge("objective_seconds", "Age from which its rows are late.")
     order_pending_s: float | None = _gauge("order_pending_seconds", "Age of the order that has not settled.")
 
 
@@ -70,7 +75,7 @@ def figures_of(
     live
         The nodes that hold a replica now; None if unknown.
     """
-    analysis, reading = decision.analysis, decision.analysis.reading
+    analysis, reading, row_age = decision.analysis, decision.analysis.reading, decision.row_age
     pending, changes = known.pending(decision.operator), known.changes_last_hour(decision.operator, now_s)
     return OperatorFigures(
         min_replicas=operator.min_replicas,
@@ -83,6 +88,9 @@ def figures_of(
         mst=analysis.mst,
         nd_max_s=None if analysis.nd_max_ms is None else analysis.nd_max_ms / 1000,
         saturated_share=reading.saturated_share if reading else None,
+        row_age_s=row_age.seconds if row_age else None,
+        objective_s=row_age.objective_s if row_age else None,
+        late_s=row_age.late_s if row_age else None,
         changes_last_hour=changes.ordered,
         undone_changes_last_hour=changes.undone,
         order_pending_s=None if pending is None else max(0.0, now_s - pending.at_s),
@@ -274,6 +282,8 @@ def _operator_gauges(newest: Mapping[tuple[str, str], StepFigures]) -> Iterator[
         (*labels, kind): getattr(each, f"{kind}_replicas") for labels, each in by_operator.items() for kind in _KINDS
     }
     yield _gauges("replicas", "Replicas, and their limits.", (*_OPERATOR, "kind"), replicas)
+    late = {labels: each.late_s for labels, each in by_operator.items() if each.late_s is not None}
+    yield _counts("late_seconds", "Seconds in which the oldest row was older than the objective.", _OPERATOR, late)
     blocked = {
         (*labels, each.growth_blocked_by.value): 1 for labels, each in by_operator.items() if each.growth_blocked_by
     }

@@ -106,12 +106,12 @@ def test_the_age_is_within_a_cycle_of_the_true_age(queue: Queue, step_s: float) 
         if (seen := queue.reading(at_s)) is None:
             continue
         measured = meter.measure(seen, OBJECTIVE_S)
-        if measured.row_age_s is None:
+        if measured.seconds is None:
             assert len(seen.batches) == 1  # the rate is not known yet
-        elif measured.row_age_is_least:
-            assert measured.row_age_s <= queue.age_s(at_s) + 1e-6
+        elif measured.is_least:
+            assert measured.seconds <= queue.age_s(at_s) + 1e-6
         else:
-            assert abs(measured.row_age_s - queue.age_s(at_s)) <= queue.cycle_s
+            assert abs(measured.seconds - queue.age_s(at_s)) <= queue.cycle_s
 
 
 @given(queue=queues(), steps_s=st.tuples(st.sampled_from([0.7, 3.0]), st.sampled_from([11.0, 60.0])))

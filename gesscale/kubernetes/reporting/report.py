@@ -1,49 +1,37 @@
 """Report of a step or of a fault: the status patch and the events."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Any
 
 from gesscale.formatting import format_duration
 from gesscale.kubernetes.api.events import EventDraft, EventType, Incident
 from gesscale.kubernetes.reporting.status import ObservedStep, fault_status, new_status, settled_order
-from gesscale.kubernetes.reporting.transitions import lasting_lack, transition_events, wording
+from gesscale.kubernetes.reporting.transitions import lasting_lack, transition_events
 from gesscale.kubernetes.resource.order import OrderStatus
 from gesscale.kubernetes.resource.parts import parse_instant_s
 from gesscale.kubernetes.resource.translate import ResourceFault
 from gesscale.model.decision import Decision, OutcomeStatus, Verdict
 from gesscale.wire import group_of
 
-REFRESH_S = 60.0
-#: Newer readings of known placements only replace older ones, so they can wait, as can memos.
-EVIDENCE_REFRESH_S = 600.0
+#: Share of a period after which a step writes figures again: steps are not exactly a period apart.
+_DUE_SHARE = 0.9
 MOVED_SHARE = 0.05
 _ALIKE_MS = 1.0
 _OURS_OF_ORDER = ("reason", "before", "settledAt", "givenUp", "downtimeSeconds")
-
-
-class ChangeWeight(IntEnum):
-    """Urgency of writing a difference."""
-
-    NOTHING = 0
-    EVIDENCE = 1
-    FIGURE = 2
-    STATE = 3
-
-
-_UNIMPORTANT = frozenset({("lastDecision", "at"), ("latencyMap", "ageSeconds")})
+#: Members of the status that wait for a period; any other difference is written at once.
 _FIGURES = frozenset(
-    {"load", "mst", "ndMaxMs", "parameters", "heldOutErrorPercent", "placements", "readings", "candidates", "count"}
+    {
+        *("load", "rowAge", "mst", "ndMaxMs", "parameters", "heldOutErrorPercent", "placements", "readings"),
+        *("candidates", "count", "message", "memo", "ageSeconds"),
+    }
 )
-_READINGS, _MEMO = ("memory", "readings"), ("memory", "memo")
+_READINGS, _DECIDED_AT = ("memory", "readings"), ("lastDecision", "at")
 
 
-def status_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the merge patch from one status to the next; None if the difference is not worth a write yet."""
-    wait_s = {ChangeWeight.STATE: 0.0, ChangeWeight.FIGURE: REFRESH_S, ChangeWeight.EVIDENCE: EVIDENCE_REFRESH_S}
-    weight = _weight(old, new)
-    if weight is ChangeWeight.NOTHING or _age_s(old, new) < wait_s[weight]:
+def status_patch(old: Mapping[str, Any], new: Mapping[str, Any], period_s: float) -> dict[str, Any] | None:
+    """Return the merge patch from one status to the next; None if it has only newer figures within a period."""
+    if _age_s(old, new) < _DUE_SHARE * period_s and not _differs_in_state(old, new):
         return None
     patch = _merge_patch(_ours(old), _ours(new))
     if "order" not in new:
@@ -100,12 +88,9 @@ def _age_s(old: Mapping[str, Any], new: Mapping[str, Any]) -> float:
         return float("inf")
 
 
-def _weight(old: Mapping[str, Any], new: Mapping[str, Any]) -> ChangeWeight:
+def _differs_in_state(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
     before, after = dict(_leaves(old)), dict(_leaves(new))
-    return max(
-        (_weight_of(path, before.get(path), after.get(path)) for path in {*before, *after}),
-        default=ChangeWeight.NOTHING,
-    )
+    return any(_is_urgent(path, before.get(path), after.get(path)) for path in {*before, *after})
 
 
 def _leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
@@ -125,39 +110,13 @@ def _are_rows(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(each, Mapping) for each in value)
 
 
-def _weight_of(path: tuple[str | int, ...], old: Any, new: Any) -> ChangeWeight:
-    if old == new or path in _UNIMPORTANT:
-        return ChangeWeight.NOTHING
-    if path == _READINGS and _are_rows(old) and _are_rows(new):
-        return _evidence_weight(old, new)
-    if path == _MEMO:
-        return ChangeWeight.EVIDENCE
-    if "message" not in path and _FIGURES.isdisjoint(path):
-        return ChangeWeight.STATE
-    if isinstance(old, int | float) and isinstance(new, int | float):
-        changed = has_moved(old, new)
-    else:  # added, removed, or text
-        changed = wording(old) != wording(new)
-    return ChangeWeight.FIGURE if changed else ChangeWeight.NOTHING
-
-
-def has_moved(old: float, new: float) -> bool:
-    """Return whether a figure changed noticeably, or to, from or across zero.
-
-    Examples
-    --------
-    >>> has_moved(100.0, 105.0), has_moved(100.0, 106.0), has_moved(0.0, 0.1), has_moved(0.0, 0.0)
-    (False, True, True, False)
-    """
-    if old == new:
+def _is_urgent(path: tuple[str | int, ...], old: Any, new: Any) -> bool:
+    """Return whether a difference is more than newer figures; a reading of a new placement changes decisions."""
+    if old == new or path == _DECIDED_AT:
         return False
-    return old * new <= 0 or abs(new - old) > MOVED_SHARE * abs(old)
-
-
-def _evidence_weight(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> ChangeWeight:
-    """Return the weight of new readings: one of a new placement changes what a new controller would decide."""
-    fresh = [each for each in new if not any(_is_alike(each, known) for known in old)]
-    return ChangeWeight.STATE if fresh else ChangeWeight.EVIDENCE
+    if path == _READINGS and _are_rows(old) and _are_rows(new):
+        return any(not any(_is_alike(each, known) for known in old) for each in new)
+    return _FIGURES.isdisjoint(path)
 
 
 def _is_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -267,7 +226,7 @@ class StepReport:
 def report_step(old: Mapping[str, Any], step: ObservedStep, now_s: float) -> StepReport:
     """Report one operator after a step."""
     decision = step.decision
-    patch = status_patch(old, new_status(old, step, now_s))
+    patch = status_patch(old, new_status(old, step, now_s), step.spec.monitor.period_s)
     status = apply_merge_patch(old, patch or {})
     settled = settled_order(old, step.known, decision.operator)
     return StepReport(status=status, patch=patch, events=events_of(old, status, step, now_s, settled), settled=settled)
@@ -275,6 +234,9 @@ def report_step(old: Mapping[str, Any], step: ObservedStep, now_s: float) -> Ste
 
 def report_fault(old: Mapping[str, Any], fault: ResourceFault, generation: int, now_s: float) -> StepReport:
     """Report an invalid resource."""
-    patch = status_patch(old, fault_status(old, fault, generation, now_s))
+    new, last = fault_status(old, fault, generation, now_s), group_of(old, "lastDecision")
+    if {**new["lastDecision"], "at": last.get("at")} == last:
+        new["lastDecision"] = last  # known since then
+    patch = status_patch(old, new, 0.0)
     status = apply_merge_patch(old, patch or {})
     return StepReport(status=status, patch=patch, events=tuple(transition_events(old, status)))

@@ -19,6 +19,7 @@ from gesscale.kubernetes.resource.status import (
     NodePoolStatus,
     RecommendationStatus,
     RejectedStatus,
+    RowAgeStatus,
     StreamAutoscalerStatus,
 )
 from gesscale.kubernetes.resource.translate import ResourceFault
@@ -70,6 +71,9 @@ def new_status(old: Mapping[str, Any], step: ObservedStep, now_s: float) -> dict
         node_pool=step.node_pool,
         mst=_estimate(analysis.mst),
         load=None if analysis.reading is None else LoadStatus.model_validate(analysis.reading, from_attributes=True),
+        row_age=None
+        if decision.row_age is None
+        else RowAgeStatus.model_validate(decision.row_age, from_attributes=True),
         nd_max_ms=analysis.nd_max_ms,
         model=None if analysis.model is None else ModelStatus.model_validate(analysis.model, from_attributes=True),
         latency_map=_latency_map(decision.latency_map),

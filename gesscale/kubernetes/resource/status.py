@@ -95,6 +95,18 @@ class LoadStatus(Reported):
     )
 
 
+class RowAgeStatus(Reported):
+    """Age of the oldest row that is not yet processed, against the objective."""
+
+    seconds: OptionalFigure = Field(None, description="The age; 0 if no row waits, absent if it is not known.")
+    is_least: bool = Field(False, description="Whether the row is older than that, from before the known batches.")
+    objective_s: Figure = Field(alias="objectiveSeconds", description="Age from which a row of this operator is late.")
+    late_s: OptionalFigure = Field(
+        None, alias="lateSeconds", description="Time in which rows were late, since the controller began to lead."
+    )
+    text: Word = Field(description="Age and objective, as in the column.")
+
+
 class ParameterStatus(Reported):
     """A parameter of a law."""
 
@@ -203,6 +215,7 @@ class StreamAutoscalerStatus(Reported):
     node_pool: NodePoolStatus | None = Field(None, description="Nodes for one more executor.")
     mst: EstimateStatus | None = Field(None, description="Predicted MST of the current placement, rows per second.")
     load: LoadStatus | None = Field(None, description="Load of the operator over the last window.")
+    row_age: RowAgeStatus | None = Field(None, description="How old the rows are.")
     nd_max_ms: OptionalFigure = Field(
         None, description="NDmax of the current placement with the driver's node, round trip, ms."
     )

@@ -4,6 +4,7 @@ import { h, nameOf, table } from "./dom.js";
 import { moment, span } from "./format.js";
 import { advice, explained } from "./words.js";
 import { linkTo } from "./address.js";
+import { ageWords } from "./view_operator.js";
 
 const NEEDS_ATTENTION = ["MetricsMissing", "MetricsStale", "LatencyMapMissing", "LatencyMapStale", "PolicyFailed", "ClusterUnavailable", "NoCandidateNode", "AtMaxReplicas", "DelayEatsGain", "SinkLimit", "HotPartition", "PartitionLimit", "IdleLimit", "CapLimits"];
 const LATE_PERIODS = 3;
@@ -25,6 +26,8 @@ export function findingsOf(model, place) {
       if (!point) continue;
       const href = linkTo(place, { view: "decisions", workflow: workflow.name, operator: name, open: `${point.at_s}` });
       if (NEEDS_ATTENTION.includes(point.reason)) found.push({ level: point.reason.startsWith("At") || point.reason.startsWith("De") ? "warn" : "bad", title: `${name}: ${point.reason}`, text: explained(point.reason, point.detail), todo: advice(point.reason), href });
+      const age = point.row_age;
+      if (age && age.seconds > age.objective_s) found.push({ level: "bad", title: `${name}: rows are late`, text: `The oldest row waits for ${ageWords(age)}.`, todo: "See the decision: it says why no replica is added, or that one is on its way.", href });
       if (point.outcome === "Failed" || point.outcome === "PartlyApplied") found.push({ level: "bad", title: `${name}: the change failed`, text: point.problem, todo: "Check the driver and the nodes in the message; the next step tries again.", href });
       if (point.map_problem && !maps.has(point.map_problem)) {
         maps.add(point.map_problem);
@@ -48,9 +51,9 @@ export function healthView(model, place) {
       h("h2", {}, h("span", { "aria-hidden": "true" }, each.level === "bad" ? "✖ " : "▲ "), each.title),
       h("p", {}, each.text, each.href ? [" ", h("a", { href: each.href }, "Decision")] : null),
       each.todo ? h("p", { class: "todo" }, h("b", {}, "What to do: "), each.todo) : null)))
-      : h("p", { class: "well" }, "✔ No problems: steps complete, metrics are fresh, the latency map is usable, and no change failed."),
+      : h("p", { class: "well" }, "✔ No problems: steps complete, metrics are fresh, the latency map is usable, no change failed, and no row is late."),
     agesOf(model, place),
-    h("p", { class: "note" }, "Checked here: completed steps; ages of metrics and latency map; errors and missing permissions of the cluster; failed changes; failed policies; limits and nodes that are exhausted."),
+    h("p", { class: "note" }, "Checked here: completed steps; ages of metrics and latency map; errors and missing permissions of the cluster; failed changes; failed policies; limits and nodes that are exhausted; ages of rows."),
   ];
 }
 

@@ -52,12 +52,18 @@ function facts(operator, now) {
   const pairs = [
     ["load", figure(now.input_rows_per_s, "rows/s")], ["throughput", figure(now.throughput_rows_per_s, "rows/s")],
     ["capacity (MST)", now.mst ? `${figure(now.mst.mid, "rows/s")} (${figure(now.mst.low)} to ${figure(now.mst.high)})` : "unknown"],
-    ["backlog", figure(now.backlog_rows, "rows")], ["saturated batches", percent(now.saturated_share)], ["time in batches", percent(now.busy_share)],
+    ["oldest row", ageWords(now.row_age)], ["backlog", figure(now.backlog_rows, "rows")], ["saturated batches", percent(now.saturated_share)], ["time in batches", percent(now.busy_share)],
     ["replicas", `${now.before.length} of ${operator.min_replicas} to ${operator.max_replicas}`], ["NDmax", figure(now.nd_max_ms, "ms")],
     ["changes, last hour", changesWords(now.changes)],
     ["nodes", nodesOf(operator, now)],
   ];
   return h("dl", { class: "facts" }, pairs.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+}
+
+export function ageWords(age) {
+  if (!age || age.seconds === null) return age ? `age unknown; objective ${span(age.objective_s)}` : "age not measured";
+  const late = age.late_s ? `; late for ${span(age.late_s)} since the scaler started` : "";
+  return `${age.is_least ? "over " : ""}${span(age.seconds)} of ${span(age.objective_s)}${late}`;
 }
 
 function changesWords(changes) {
@@ -75,6 +81,8 @@ function chartsOf(points, place, width) {
     { title: "Rates", unit: "rows/s", height: narrowHeight(width, 210), band: { low: of((p) => p.mst?.low), high: of((p) => p.mst?.high) }, series: [
       { name: "load", kind: "load", values: of((p) => p.input_rows_per_s) }, { name: "throughput", kind: "throughput", values: of((p) => p.throughput_rows_per_s) },
       { name: "capacity", kind: "capacity", stepped: true, values: of((p) => p.mst?.mid) }] },
+    { title: "Oldest row", unit: "s", height: 104, series: [
+      { name: "age", kind: "backlog", values: of((p) => p.row_age?.seconds) }, { name: "objective", kind: "capacity", stepped: true, values: of((p) => p.row_age?.objective_s) }] },
     { title: "Replicas", unit: "", height: 84, series: [{ name: "replicas", kind: "count", stepped: true, values: of((p) => p.before.length) }] },
     { title: "NDmax", unit: "ms", height: 84, series: [{ name: "NDmax", kind: "delay", stepped: true, values: of((p) => p.nd_max_ms) }] },
     { title: "Backlog", unit: "rows", height: 104, series: [{ name: "backlog", kind: "backlog", values: of((p) => p.backlog_rows) }] },

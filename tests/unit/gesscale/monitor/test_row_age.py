@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from gesscale.model.observation import Batch, OperatorReading
+from gesscale.model.observation import Batch, MissingReading, OperatorReading, RowAge
 from gesscale.model.offered import OfferedPoint
 from gesscale.monitor.row_age import OldestRow, RowAgeMeter
 
@@ -45,7 +45,7 @@ def reading(*batches: Batch, at_s: float, **others: object) -> OperatorReading:
 
 
 def age_s(*batches: Batch, at_s: float, **others: object) -> float | None:
-    return RowAgeMeter().measure(reading(*batches, at_s=at_s, **others), OBJECTIVE_S).row_age_s
+    return RowAgeMeter().measure(reading(*batches, at_s=at_s, **others), OBJECTIVE_S).seconds
 
 
 @pytest.mark.parametrize(
@@ -75,25 +75,24 @@ def test_a_long_batch_ages_with_the_clock():
     meter = RowAgeMeter()
     seen = [meter.measure(reading(*STEADY, at_s=at_s, running_s=at_s - 110.0), OBJECTIVE_S) for at_s in (120.0, 160.0)]
     # The next row came at 101 s, and was late from 116 s on. Counting began at 120 s.
-    assert [each.row_age_s for each in seen] == pytest.approx([19.0, 59.0])
+    assert [each.seconds for each in seen] == pytest.approx([19.0, 59.0])
     assert [each.late_s for each in seen] == pytest.approx([0.0, 40.0])
 
 
 @pytest.mark.parametrize(
-    "others",
-    [{"batches": tuple(replace(each, offered_rows_total=None) for each in STEADY)}, {"fixed_slots": True}],
-    ids=["no totals", "real-time mode"],
+    "change", [{"offered_rows_total": None}, {"fixed_slots": 1}], ids=["no totals", "real-time mode"]
 )
-def test_an_age_that_batches_do_not_show_is_unknown(others):
-    measured = RowAgeMeter().measure(reading(*STEADY, at_s=110.0, **others), OBJECTIVE_S)
-    assert (measured.row_age_s, measured.late_s, measured.objective_s) == (None, None, OBJECTIVE_S)
+def test_an_age_that_batches_do_not_show_is_unknown(change):
+    batches = [replace(each, **change) for each in STEADY]
+    measured = RowAgeMeter().measure(reading(*batches, at_s=110.0), OBJECTIVE_S)
+    assert measured == RowAge(objective_s=OBJECTIVE_S)
 
 
 def test_rows_from_before_the_first_batch_are_at_least_as_old():
     first = batch(7, 20.0, 5.0, 500.0, 400.0, 100)
     measured = RowAgeMeter().measure(reading(first, at_s=30.0), OBJECTIVE_S)
-    assert (measured.row_age_s, measured.row_age_is_least) == (10.0, True)
-    assert RowAgeMeter().measure(reading(*BEHIND, at_s=112.0), OBJECTIVE_S).row_age_is_least is False
+    assert (measured.seconds, measured.is_least) == (10.0, True)
+    assert RowAgeMeter().measure(reading(*BEHIND, at_s=112.0), OBJECTIVE_S).is_least is False
 
 
 def test_ends_of_a_topic_show_rows_since_the_newest_batch():
@@ -119,6 +118,19 @@ def test_late_seconds_count_each_batch_once_and_miss_none():
     assert rarely.measure(reading(*BEHIND, at_s=110.0), OBJECTIVE_S).late_s == pytest.approx(expected_s)
 
 
+def test_without_a_reading_the_age_is_known_while_a_batch_runs():
+    meter = RowAgeMeter()
+    meter.measure(reading(*STEADY, at_s=112.0, running_s=2.0), OBJECTIVE_S)
+    running = MissingReading(operator="op", code="batch-running", fields={"running_s": 290.0}, stale=True)
+    measured = meter.measure_without(running, 400.0, OBJECTIVE_S)
+    # The next row came at 101 s and is late from 116 s on.
+    assert (measured.seconds, measured.late_s) == pytest.approx((299.0, 284.0))
+    silent = meter.measure_without(MissingReading(operator="op", code="metrics-timeout"), 500.0, OBJECTIVE_S)
+    assert (silent.seconds, silent.late_s) == (None, measured.late_s)
+    # After a start, rows wait at least as long as the batch runs.
+    assert RowAgeMeter().measure_without(running, 400.0, OBJECTIVE_S).text == ">290s/15s"
+
+
 def test_late_seconds_never_fall():
     meter = RowAgeMeter()
     meter.measure(reading(*STEADY, at_s=104.0), OBJECTIVE_S)
@@ -136,7 +148,7 @@ def test_a_query_that_rested_found_no_rows_a_trigger_before():
     for number in range(1, 6):
         at_s = bursts[number - 1].ended_at_s
         measured = meter.measure(reading(*bursts[:number], at_s=at_s, idle_at_s=at_s), OBJECTIVE_S)
-    assert (measured.row_age_s, measured.late_s) == (0.0, 0.0)
+    assert (measured.seconds, measured.late_s) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize(("first_id", "resumes"), [(11, True), (0, False)], ids=["resumed", "new"])
@@ -148,15 +160,15 @@ def test_a_query_that_resumes_continues_the_count(first_id, resumes):
     resumed = batch(first_id, 160.0, 5.0, 60.0, 40.0, 20)
     measured = meter.measure(reading(resumed, at_s=165.0), OBJECTIVE_S)
     assert measured.late_s == pytest.approx(165.0 - 116.0 if resumes else 0.0)
-    assert measured.row_age_s == pytest.approx(165.0 - 121.0 if resumes else 5.0)
-    assert measured.row_age_is_least is not resumes
+    assert measured.seconds == pytest.approx(165.0 - 121.0 if resumes else 5.0)
+    assert measured.is_least is not resumes
 
 
 def test_a_clock_that_was_set_back_starts_the_curve_anew():
     meter = RowAgeMeter()
     meter.measure(reading(*STEADY, at_s=104.0), OBJECTIVE_S)
     earlier = [replace(each, ended_at_s=each.ended_at_s - 60.0, batch_id=each.batch_id + 1) for each in STEADY[8:]]
-    assert meter.measure(reading(*earlier, at_s=45.0), OBJECTIVE_S).row_age_s == pytest.approx(4.0)
+    assert meter.measure(reading(*earlier, at_s=45.0), OBJECTIVE_S).seconds == pytest.approx(4.0)
 
 
 def test_a_span_is_late_where_its_row_is_older_than_the_objective():

@@ -1,4 +1,4 @@
-"""When a new status is written: states at once, figures at intervals, ages never."""
+"""When a new status is written: states at once, figures once a period."""
 
 from dataclasses import replace
 
@@ -11,6 +11,7 @@ from recorded_steps import T0_S, after, decided, evidence, ordered, overloaded, 
 from gesscale.kubernetes.reporting.report import apply_merge_patch, status_patch
 from gesscale.kubernetes.resource.status import DriverStatus, StreamAutoscalerStatus
 from gesscale.model.decision import MapStatus, Reason, Verdict
+from gesscale.model.observation import RowAge
 from perfmodel import Reading
 
 
@@ -22,13 +23,26 @@ def test_an_equal_decision_is_not_written_again():
     assert (second.patch, second.events) == (None, ())
 
 
-def test_figures_are_written_after_a_noticeable_change_and_an_interval():
+def test_figures_are_written_once_a_period():
     old = report_of({}, after(decided())).status
-    wait = [(520.0, 3600), (600.0, 59)]  # 4 % after an hour, 20 % too soon
-    assert [report_of(old, after(decided(T0_S + s, load=load))).patch for load, s in wait] == [None, None]
+    assert report_of(old, after(decided(T0_S + 40, load=600.0))).patch is None  # the period is 60 s
     patch = report_of(old, after(decided(T0_S + 60, load=600.0))).patch
     assert patch["load"] == {"inputRowsPerSecond": 600.0, "throughputRowsPerSecond": 600.0}
     assert patch["lastDecision"] == {"at": "2027-01-15T08:01:00Z"}  # the only change
+    # Without a difference the time of the figures is written.
+    assert report_of(old, after(decided(T0_S + 60))).patch["lastDecision"] == {"at": "2027-01-15T08:01:00Z"}
+
+
+def test_the_age_of_rows_is_a_figure():
+    ages = [RowAge(objective_s=60.0, seconds=seconds, late_s=seconds) for seconds in (12.3, 75.0)]
+    old = report_of({}, after(replace(decided(), row_age=ages[0]))).status
+    assert old["rowAge"] == {
+        **{"seconds": 12.3, "isLeast": False, "objectiveSeconds": 60.0, "lateSeconds": 12.3, "text": "12s/60s"}
+    }
+    later = replace(decided(T0_S + 20), row_age=ages[1])
+    assert report_of(old, after(later)).patch is None
+    patch = report_of(old, after(replace(later, at_s=T0_S + 60))).patch
+    assert patch["rowAge"] == {"seconds": 75.0, "lateSeconds": 75.0, "text": "75s/60s"}
 
 
 @pytest.mark.parametrize(
@@ -54,8 +68,8 @@ def test_a_reading_of_a_new_placement_is_written_at_once():
     assert "memory" in report_of(old, after(decided(T0_S + 1), more)).patch
     again = Reading(replicas=1, nd_max_ms=0.9, rows_per_s=301.0, at_s=T0_S + 1)  # as 1 replica at 0 ms
     same = known(readings={"op": (again, *evidence(2))})
-    assert report_of(old, after(decided(T0_S + 599), same)).patch is None
-    assert "memory" in report_of(old, after(decided(T0_S + 600), same)).patch
+    assert report_of(old, after(decided(T0_S + 40), same)).patch is None
+    assert "memory" in report_of(old, after(decided(T0_S + 60), same)).patch
 
 
 def test_missing_keys_become_null_except_the_order():
@@ -65,7 +79,7 @@ def test_missing_keys_become_null_except_the_order():
     assert (patch["load"], patch["mst"], patch["leftOver"]) == (None, None, None)
     assert "order" not in patch
     without = {key: value for key, value in old.items() if key != "order"}
-    assert status_patch(old, without) is None
+    assert status_patch(old, without, 60.0) is None
 
 
 PLAIN = st.recursive(
@@ -79,12 +93,12 @@ STATUSES = st.dictionaries(st.sampled_from(["load", "mst", "history", "driver", 
 @settings(deadline=None)
 @given(old=STATUSES, new=STATUSES)
 def test_the_patch_applied_to_the_old_status_gives_the_new_one(old, new):
-    patch = status_patch(old, new)
+    patch = status_patch(old, new, 60.0)
     if patch is not None:
         assert apply_merge_patch(old, patch) == new
     else:  # figures may differ by a little, nothing else may
         assert all(old.get(key) == new.get(key) for key in ("history", "driver", "replicas"))
-    assert status_patch(new, new) is None
+    assert status_patch(new, new, 60.0) is None
 
 
 @settings(deadline=None)
