@@ -313,14 +313,22 @@ def kubeconfig_of(cluster, namespace: str, folder: Path) -> Path:
 
 
 @contextlib.contextmanager
-def controller(world: World, name: str = "one") -> Iterator[Process]:
-    """Run a controller of the world's namespace within the context."""
+def controller(world: World, name: str = "one", *, lease: str = "") -> Iterator[Process]:
+    """Run a controller of the world's namespace within the context.
+
+    Parameters
+    ----------
+    lease
+        Namespace and name of its Lease; by default one in the world's namespace.
+    """
+    lease_namespace, _, lease_name = lease.partition("/")
     port = free_port()
     log = world.folder / f"controller-{name}.log"
     command = (
         *(str(Path(sys.executable).with_name("gesscale")), "run", "--kubernetes"),
         *("--kubeconfig", str(kubeconfig_of(world.cluster, world.namespace, world.folder))),
-        *("--namespace", world.namespace, "--lease-namespace", world.namespace),
+        *("--namespace", world.namespace, "--lease-namespace", lease_namespace or world.namespace),
+        *("--lease-name", lease_name or LEASE_NAME),
         *("--listen", f"127.0.0.1:{port}", "--allow-target", "127.0.0.1"),
     )
     with log.open("a") as file:
