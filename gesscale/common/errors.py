@@ -93,7 +93,7 @@ class Problem:
         return str(self.fields.get("text") or self._pairs() or self.code)
 
     def _pairs(self) -> str:
-        return " ".join(f"{name}={_pair_value(value)}" for name, value in self.fields.items())
+        return pairs_of(self.fields)
 
 
 class GesscaleError(Exception):
@@ -169,6 +169,11 @@ def _restored(kind: type[GesscaleError], args: tuple[Any, ...], state: dict[str,
     error = kind.__new__(kind, *args)
     error.__dict__.update(state)
     return error
+
+
+def pairs_of(fields: Mapping[str, Any]) -> str:
+    """Return fields as key=value pairs, for a log."""
+    return " ".join(f"{name}={_pair_value(value)}" for name, value in fields.items())
 
 
 def _pair_value(value: object) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+from gesscale.common.errors import Problem
+from gesscale.common.logs import log_event, log_problem
 from gesscale.common.threads import in_thread
 from gesscale.kubernetes.api.connection import Connection
 from gesscale.kubernetes.api.events import Events
@@ -19,6 +21,7 @@ from gesscale.kubernetes.api.lease import (
     new_identity,
     steady_now_s,
 )
+from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS
 from gesscale.kubernetes.controller.latencies import LatencyMaps
 from gesscale.kubernetes.controller.probes import HealthSnapshot
 from gesscale.kubernetes.controller.scheduling import WorkflowScheduler
@@ -126,6 +129,7 @@ class Controller:
         self._fault_reporter = FaultReporter(reporter.report_fault_of, self._pool)
         self._grouped: tuple[dict[Key, tuple[str, int]], GroupedWorkflows] = ({}, GroupedWorkflows())
         self._moved_at_s = steady_now_s()
+        self._unread: dict[str, str] = {}
 
     @property
     def leads(self) -> bool:
@@ -139,6 +143,7 @@ class Controller:
         try:
             while not self._stopping:
                 self._moved_at_s = steady_now_s()
+                self._log_watches()
                 if not candidate and self._watches.listed:
                     candidate = True  # not earlier: the term must exceed that of any order
                     self._elector.start()
@@ -174,10 +179,25 @@ class Controller:
 
     def _report_leadership(self, leads: bool) -> None:
         self.metrics.lead(leads)
-        done = "acquired" if leads else "lost"
-        _LOG.info("leadership %s lease=%s term=%s", done, self._lease.key, self._elector.term)
+        done = "LeadershipAcquired" if leads else "LeadershipLost"
+        log_event(_LOG, done, lease=self._lease.key, term=self._elector.term, identity=self.identity)
         if not leads:
             self._give_up_leadership()
+
+    def _log_watches(self) -> None:
+        """Log when objects of a kind cannot be read, and when they can again."""
+        for each in self._watches.statuses():
+            cause = "" if each.problem is None else each.problem.code
+            failure = each.failure if cause != "watch-not-started" else None
+            if failure and (each.resource, cause) == (STREAM_AUTOSCALERS.plural, "kubernetes-not-found"):
+                failure = Problem("definition-missing")
+            code = "" if failure is None else failure.code
+            if code != self._unread.get(each.resource, ""):
+                self._unread[each.resource] = code
+                if failure is None:
+                    log_event(_LOG, "WatchRecovered", resource=each.resource)
+                else:
+                    log_problem(_LOG, logging.WARNING, failure.code, **failure.fields)
 
     def _advance(self, term: int) -> None:
         """Start the steps that are due."""

@@ -6,18 +6,19 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from typing import Any
 
-from gesscale.common.logs import log_problem
+from gesscale.common.logs import log_event, log_problem
 from gesscale.errors import ClusterError
-from gesscale.kubernetes.api.events import Events
+from gesscale.kubernetes.api.events import Events, Incident
 from gesscale.kubernetes.controller.workflow_controller import WorkflowStep
 from gesscale.kubernetes.order_store import Document, Documents
 from gesscale.kubernetes.placement.applications import Application
 from gesscale.kubernetes.reporting.report import StepReport, report_fault, report_step
 from gesscale.kubernetes.reporting.status import ObservedStep, node_pool_of
 from gesscale.kubernetes.resource.autoscaler import SINGULAR
+from gesscale.kubernetes.resource.order import OrderStatus
 from gesscale.kubernetes.resource.status import DriverStatus
 from gesscale.kubernetes.resource.translate import Key, ManagedWorkflow, ResourceFault
-from gesscale.model.decision import Decision
+from gesscale.model.decision import Decision, Reason
 from gesscale.service.metrics import ScalerMetrics, step_figures
 from gesscale.wire import group_of
 
@@ -98,6 +99,7 @@ class StatusReporter:
             node_pool=node_pool_of(step.cluster, name),
             empty_pool=step.empty_pools.get(name, ""),
         )
+        _log_decision("/".join(key), decision, step.known.latest(name), group_of(newest, "status"))
         report = self._write(key, lambda document: report_step(group_of(document, "status"), observed, now_s), term)
         if (order := report.settled) is not None:
             self._metrics.rescale_took((order.settled_at_s or order.at_s) - order.at_s)
@@ -119,6 +121,9 @@ class StatusReporter:
             for report, document in first[:1]:
                 for event in report.events:
                     self._events.publish(document, event)
+                    if event.reason is not Incident.RESCALING:  # the line of its order has more
+                        fields = {"operator": "/".join(resource), "type": event.kind.value, "message": event.message}
+                        log_event(_LOG, event.reason.value, **fields)
         return first[0][0] if first else StepReport(status={})
 
 
@@ -127,6 +132,26 @@ def _driver(application: Application) -> DriverStatus | None:
         return None
     pod = application.driver.name if application.driver is not None else None
     return DriverStatus(pod=pod, node=application.endpoint.node or None)
+
+
+def _log_decision(operator: str, decision: Decision, order: object, before: Mapping[str, Any]) -> None:
+    plan, change = decision.plan, decision.plan.change
+    if group_of(before, "lastDecision").get("reason") == Reason.OVERRIDDEN and plan.reason is not Reason.OVERRIDDEN:
+        log_event(_LOG, "OverrideEnded", operator=operator, reason=plan.reason.value)
+    if decision.acted and change is not None and isinstance(order, OrderStatus):
+        log_event(
+            _LOG,
+            "order",
+            operator=operator,
+            id=order.id,
+            lease=order.written_under,
+            term=order.term,
+            replicas=f"{len(plan.before)}->{len(plan.placement)}",
+            reason=plan.reason.value,
+            add=",".join(change.add),
+            remove=",".join(change.remove),
+            why=plan.detail or decision.analysis.detail,
+        )
 
 
 _LOG = logging.getLogger(__name__)

@@ -145,7 +145,7 @@ def test_only_one_of_two_controllers_orders_even_after_a_freeze(world):
             until(lambda: "follower" in one.readyz()[1], "the first has noticed")
             some_periods()
             assert world.order("op") == of_second
-    assert "leadership lost" in one.log.read_text()
+    assert "event=LeadershipLost" in one.log.read_text()
 
 
 def test_ineligible_nodes_are_not_chosen_and_are_reported(world):

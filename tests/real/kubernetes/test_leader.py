@@ -123,7 +123,9 @@ def test_a_lease_that_is_deleted_or_edited_ends_in_one_leader(world):
         until(lambda: world.order("op").get("placement") == [near, mid], "an order")
         before = world.order("op")
         world.admin.delete(LEASES, LEASE_NAME, namespace=world.namespace)
-        until(lambda: process.leads and process.log.read_text().count("leadership acquired") == 2, "it leads again")
+        until(
+            lambda: process.leads and process.log.read_text().count("event=LeadershipAcquired") == 2, "it leads again"
+        )
         by_hand(world, near, far)
         until(lambda: world.order("op")["placement"] == [near, far], "an order under the new Lease")
         again = world.order("op")
@@ -136,7 +138,7 @@ def test_a_lease_that_is_deleted_or_edited_ends_in_one_leader(world):
             "leaseTransitions": 2**31 - 1,
         }
         world.admin.patch(LEASES, LEASE_NAME, {"spec": year}, namespace=world.namespace)
-        until(lambda: process.log.read_text().count("leadership acquired") == 3, "it does not wait for a year")
+        until(lambda: process.log.read_text().count("event=LeadershipAcquired") == 3, "it does not wait for a year")
         assert lease(world, world.namespace)["spec"]["leaseDurationSeconds"] == 15
         until(lambda: process.readyz() == (200, "ready: leader, steps 1 workflow\n"), "it is ready")
     assert "lease-duration-excessive" in logged_codes(process.log.read_text())

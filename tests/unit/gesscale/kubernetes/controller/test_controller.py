@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 from kube import FakeApi, by_hand, order
+from refusals import logged_codes
 from scripted_api import SETTLE_S, as_json, connection_to, refusal, scripted_api
 
 from gesscale.kubernetes.api.errors import ApiError
@@ -61,7 +62,7 @@ class Cluster:
         if "/leases" in path:
             return self._reply_lease(method, body) if "/namespaces/" in path else as_json({"metadata": {}, "items": []})
         if path.endswith("/streamautoscalers") and not self.lists:
-            return refusal(403, "Forbidden", "no")
+            return refusal(404, "NotFound", "no kind") if self.lists is None else refusal(403, "Forbidden", "no")
         if method == "PATCH":
             return self._reply_patch(path, body)
         items = {
@@ -164,6 +165,18 @@ def test_it_is_no_candidate_before_it_has_listed_the_resources(cluster):
         until(lambda: len(lists()) > 2, "it was tried again")
         assert not [each for each in cluster.script.requests if "/leases" in each.path]
         assert not controller.leads
+
+
+def test_a_missing_definition_is_logged_once(cluster, caplog):
+    cluster.lists = None
+    with running(cluster) as controller:
+        until(lambda: "definition-missing" in logged_codes(caplog.text), "it is logged")
+        lists = lambda: [each for each in cluster.script.requests if each.path.endswith("/streamautoscalers")]  # noqa: E731
+        until(lambda: len(lists()) > 2, "it was tried again")
+        assert not controller.leads
+        cluster.lists = True
+        until(lambda: controller.leads, "it leads")
+    assert logged_codes(caplog.text).count("definition-missing") == 1
 
 
 def test_a_leader_that_another_controller_replaced_orders_nothing(cluster):

@@ -1,5 +1,8 @@
 """Reports of a step: on the newest status, by the leader only."""
 
+import logging
+import re
+
 import pytest
 from kube import EPOCH_S, FakeApi, FakeCluster, by_hand, context_of, pod, refused
 from refusals import refused as refused_with
@@ -41,6 +44,10 @@ class Scene:
         self.workflow = self.api.workflow()
         self.steering = WorkflowController(self.workflow, context, 1, {}, EPOCH_S)
 
+    def workflow_with(self, **spec):
+        self.api.put(**spec)
+        return self.api.workflow()
+
     def step(self):
         return self.steering.step(self.workflow, EPOCH_S + 1)
 
@@ -61,6 +68,35 @@ def test_a_report_keeps_the_order_that_its_own_step_wrote(scene):
     assert (status["order"]["reason"], status["order"]["before"]) == ("Overridden", 1)
     assert ("op", Incident.RESCALING) in scene.heard.reasons
     assert b"gesscale" in scene.metrics.page({})[1]
+
+
+def lines(caplog):
+    """Return the events in the log as key=value pairs."""
+    return [dict(re.findall(r'(\w+)=("[^"]*"|\S+)', each)) for each in caplog.messages if each.startswith("event=")]
+
+
+def test_the_log_has_a_line_for_each_change_and_none_for_a_step_without_one(scene, caplog):
+    caplog.set_level(logging.INFO)
+    scene.report(scene.step())
+    (order,) = [each for each in lines(caplog) if each["event"] == "order"]
+    expected = {
+        "operator": "streams/op",
+        "id": "1-1",
+        "term": "1",
+        "replicas": "1->2",
+        "reason": "Overridden",
+        "add": "b",
+    }
+    assert {key: order[key] for key in expected} == expected
+    assert {each["event"] for each in lines(caplog)} == {"order", "Overridden"}
+    caplog.clear()
+    scene.api.catch_up()
+    scene.report(scene.step())
+    assert lines(caplog) == []
+    scene.workflow = scene.workflow_with(override=None)
+    scene.report(scene.step())
+    (ended,) = [each for each in lines(caplog) if each["event"] == "OverrideEnded"]
+    assert ended["operator"] == "streams/op"
 
 
 def test_concurrent_changes_are_kept_and_events_published_once(scene):
