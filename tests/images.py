@@ -63,16 +63,6 @@ def built(target):
     return name
 
 
-@functools.cache
-def archived(target):
-    """Return the image as an archive for containerd."""
-    name = built(target)
-    path = FOLDER / f"{target}.tar"
-    path.unlink(missing_ok=True)
-    buildah("push", "-q", name, f"docker-archive:{path}:{name}", timeout_s=300)
-    return path
-
-
 def in_image(target, *command):
     """Run a command in a container of an image and return its output."""
     container = buildah("from", "--pull-never", built(target))

@@ -9,15 +9,27 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import yaml
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
-NAMESPACE_VALUE, MONITORING_VALUE = "namespace.create", "monitoring.enabled"
+NAMESPACE = "gesscale"
 
 _IMAGE = {"type": "string", "minLength": 1, "pattern": r"^[^\s@]+(:[\w.-]+|@sha256:[0-9a-f]{64})$"}
 _ARGUMENTS = {"type": "array", "items": {"type": "string"}}
+_WORDS = {"type": "object", "additionalProperties": {"type": "string"}}
+_OBJECTS = {"type": "array", "items": {"type": "object"}}
+_PULL_SECRETS = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {"name": {"type": "string"}},
+        "required": ["name"],
+        "additionalProperties": False,
+    },
+}
 _AMOUNTS = {"type": "object", "additionalProperties": {"type": ["string", "number"]}}
 _RESOURCES = {"type": "object", "properties": {"requests": _AMOUNTS, "limits": _AMOUNTS}, "additionalProperties": False}
 _PULL = {"enum": ["Always", "IfNotPresent", "Never"]}
@@ -40,6 +52,8 @@ class ChartValue:
         Its JSON schema.
     about
         Its description.
+    default
+        Its default if the object lacks the field; None if the field must be there.
     """
 
     name: str
@@ -48,9 +62,11 @@ class ChartValue:
     path: tuple[str | int, ...]
     schema: Mapping[str, Any]
     about: str
+    default: Any = None
 
 
-_CONTAINER = ("spec", "template", "spec", "containers", 0)
+_POD = ("spec", "template", "spec")
+_CONTAINER = (*_POD, "containers", 0)
 _CONTROLLER, _AGENT = ("Deployment", "gesscale-controller"), ("DaemonSet", "latency-agent")
 CHART_VALUES = (
     ChartValue("controller.image", *_CONTROLLER, (*_CONTAINER, "image"), _IMAGE, "image with tag or digest"),
@@ -72,25 +88,80 @@ CHART_VALUES = (
     ChartValue("agent.imagePullPolicy", *_AGENT, (*_CONTAINER, "imagePullPolicy"), _PULL, "pull policy of the image"),
     ChartValue("agent.args", *_AGENT, (*_CONTAINER, "args"), _ARGUMENTS, "arguments of the agent on every node"),
     ChartValue("agent.resources", *_AGENT, (*_CONTAINER, "resources"), _RESOURCES, "requests and limits"),
+    *(
+        ChartValue(f"{part}.{key}", *owner, path, schema, about, default)
+        for part, owner in (("controller", _CONTROLLER), ("agent", _AGENT))
+        for key, path, schema, about, default in (
+            ("nodeSelector", (*_POD, "nodeSelector"), _WORDS, "labels of its nodes", {}),
+            ("tolerations", (*_POD, "tolerations"), _OBJECTS, "tolerations of its pods", None),
+            ("imagePullSecrets", (*_POD, "imagePullSecrets"), _PULL_SECRETS, "Secrets of the image's registry", []),
+            (
+                "podAnnotations",
+                ("spec", "template", "metadata", "annotations"),
+                _WORDS,
+                "annotations of its pods",
+                None,
+            ),
+        )
+    ),
+    *(
+        ChartValue("serviceMonitor.labels", kind, owner, ("metadata", "labels"), _WORDS, "labels of the monitors", {})
+        for kind, owner in (
+            ("ServiceMonitor", "gesscale-controller"),
+            ("ServiceMonitor", "gesscale-latency-agent"),
+            ("PodMonitor", "gesscale-driver"),
+        )
+    ),
 )
 _SWITCHES = {
-    "Namespace": (NAMESPACE_VALUE, "create the namespace gesscale, with its Pod Security labels"),
-    "ConfigMap": (MONITORING_VALUE, "create the configuration of Prometheus and Grafana"),
+    "ConfigMap": ("monitoring.enabled", True, "create the configuration of Prometheus and Grafana"),
+    **dict.fromkeys(
+        ("ServiceMonitor", "PodMonitor"),
+        ("serviceMonitor.enabled", False, "create the monitors of the Prometheus operator"),
+    ),
 }
-"""Optional kinds, with the value that enables them."""
+"""Optional kinds, with the value that enables them, its default and its description."""
+_CHECK = f"""\
+{{{{- if ne .Release.Namespace "{NAMESPACE}" }}}}
+{{{{- fail "install with --namespace {NAMESPACE} --create-namespace: agents and controllers find each other there" }}}}
+{{{{- end }}}}
+"""
+_NOTES = f"""\
+gesscale {{{{ .Chart.AppVersion }}}} is installed in the namespace {NAMESPACE}. Nothing is scaled before you
+create a StreamAutoscaler.
+
+    kubectl -n {NAMESPACE} get pods
+    kubectl label namespace {NAMESPACE} pod-security.kubernetes.io/enforce=restricted    # all pods here comply
+
+The images are not in the chart. A pod with ErrImagePull needs controller.image and agent.image of your registry, or an
+import on its node.
+
+helm uninstall removes everything but the namespace and the CustomResourceDefinition, which Helm neither upgrades nor
+deletes, so your StreamAutoscalers stay. To remove them too:
+
+    kubectl delete crd streamautoscalers.gesscale.dev
+"""
 
 
-def chart_files(objects: Sequence[Mapping[str, Any]], *, version: str, description: str) -> dict[str, bytes]:
+def chart_files(
+    objects: Sequence[Mapping[str, Any]],
+    *,
+    version: str,
+    description: str,
+    options: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> dict[str, bytes]:
     """Generate the files of the chart.
 
     Parameters
     ----------
     objects
-        Output of ``kubectl kustomize deploy/k3s``.
+        Output of ``kubectl kustomize deploy/k3s``, and the monitors of its component.
     version
         Version of the project and of the chart.
     description
         One line about the project.
+    options
+        By value, such as ``controller.args``, the options that its program takes.
 
     Returns
     -------
@@ -102,15 +173,22 @@ def chart_files(objects: Sequence[Mapping[str, Any]], *, version: str, descripti
     LookupError
         The object or the field of a value does not exist.
     """
-    found = [copy.deepcopy(dict(each)) for each in objects]
+    found = [copy.deepcopy(dict(each)) for each in objects if each["kind"] != "Namespace"]  # Helm creates it
     values: dict[str, Any] = {}
     schemas: dict[str, Any] = {}
-    for name, about in _SWITCHES.values():
-        _put(values, schemas, name, True, {**_SWITCH, "description": about})
+    for name, default, about in _SWITCHES.values():
+        _put(values, schemas, name, default, {**_SWITCH, "description": about})
     inserted: dict[str, ChartValue] = {}
     for chart_value in CHART_VALUES:
         holder, key = _place(found, chart_value)
-        _put(values, schemas, chart_value.name, holder[key], {**chart_value.schema, "description": chart_value.about})
+        schema = {**chart_value.schema, "description": chart_value.about}
+        if known := options.get(chart_value.name):
+            schema["items"] = {"type": "string", "pattern": f"^--({'|'.join(sorted(known))})=.+$"}
+        if chart_value.name == "serviceMonitor.labels":  # in addition to those of the object
+            _put(values, schemas, chart_value.name, {}, schema)
+            holder[key]["VALUES"] = "LABELS"
+            continue
+        _put(values, schemas, chart_value.name, holder[key], schema)
         token = f"VALUE{len(inserted)}VALUE"
         inserted[token] = chart_value
         holder[key] = token
@@ -137,6 +215,7 @@ def chart_files(objects: Sequence[Mapping[str, Any]], *, version: str, descripti
             files[f"crds/{name}.yaml"] = _yaml(each)
         else:
             files[f"templates/{kind.lower()}-{name}.yaml"] = _template(each, inserted)
+    files |= {"templates/check.yaml": _CHECK, "templates/NOTES.txt": _NOTES}
     return {path: text.encode() for path, text in files.items()}
 
 
@@ -147,6 +226,8 @@ def _place(objects: list[dict[str, Any]], chart_value: ChartValue) -> tuple[Any,
             holder: Any = each
             for step in chart_value.path[:-1]:
                 holder = holder[step]
+            if chart_value.default is not None:
+                holder.setdefault(chart_value.path[-1], chart_value.default)
             if chart_value.path[-1] not in holder:
                 break
             return holder, chart_value.path[-1]
@@ -180,6 +261,8 @@ def _template(each: Mapping[str, Any], inserted: Mapping[str, ChartValue]) -> st
     text = re.sub(r"\{\{|\}\}", lambda mark: '{{ "' + mark[0] + '" }}', _yaml(each))
     for token, chart_value in inserted.items():
         text = re.sub(rf"^( *(?:- )?)(\w+): {token}$", partial(_insert, chart_value), text, flags=re.MULTILINE)
+    labels = "{{- with .Values.serviceMonitor.labels }}{{- toYaml . | nindent 4 }}{{- end }}"
+    text = text.replace("    VALUES: LABELS\n", f"    {labels}\n")
     switch = _SWITCHES.get(each["kind"])
     return f"{{{{- if .Values.{switch[0]} }}}}\n{text}{{{{- end }}}}\n" if switch else text
 
@@ -187,6 +270,9 @@ def _template(each: Mapping[str, Any], inserted: Mapping[str, ChartValue]) -> st
 def _insert(chart_value: ChartValue, line: re.Match[str]) -> str:
     """Return the line of a value: scalars on the line of the key, others below it."""
     before, key = line[1], line[2]
+    if chart_value.default is not None:  # the object has no such field by default
+        inside = f"{before}{key}: {{{{- toYaml . | nindent {len(before) + 2} }}}}"
+        return f"{{{{- with .Values.{chart_value.name} }}}}\n{inside}\n{{{{- end }}}}"
     if chart_value.schema.get("type") in ("array", "object"):
         return f"{before}{key}: {{{{- toYaml .Values.{chart_value.name} | nindent {len(before) + 2} }}}}"
     return f"{before}{key}: {{{{ toYaml .Values.{chart_value.name} }}}}"

@@ -25,6 +25,19 @@ place = sys.argv[1]  # setuptools writes its own arguments there
 print(build_meta.build_sdist(place))
 print(build_meta.build_wheel(place))
 """
+#: Prints the options by the value of the chart that holds them.
+_OPTIONS = """
+import contextlib, io, json, re, typer
+from gesscale.cli.run import app
+from latency_map.measure import agent
+others = {"config", "set", "policy", "steps", "kubernetes", "output"}  # not with --kubernetes
+command = typer.main.get_command(app).commands["run"]
+run = {name[2:] for each in command.params for name in each.opts if name.startswith("--")}
+with contextlib.redirect_stdout(io.StringIO()) as text, contextlib.suppress(SystemExit):
+    agent.main(["--help"])
+measured = set(re.findall(r"^  --([a-z-]+) ", text.getvalue(), re.MULTILINE))
+print(json.dumps({"controller.args": sorted(run - others), "agent.args": sorted(measured)}))
+"""
 _TIMEOUT_S = 300
 
 
@@ -90,10 +103,15 @@ def python_packages(source: Source) -> dict[str, bytes]:
 
 def helm_chart(source: Source, kubectl: str) -> dict[str, bytes]:
     """Return the chart by its name."""
-    rendered = run([kubectl, "kustomize", str(source.folder / "deploy" / "k3s")], source.folder)
-    project = source.project
+    k3s, project = source.folder / "deploy" / "k3s", source.project
+    rendered = run([kubectl, "kustomize", str(k3s)], source.folder)
+    monitors = (k3s / "components" / "prometheus-operator" / "monitors.yaml").read_bytes()
+    options = json.loads(run([sys.executable, "-c", _OPTIONS], source.folder, {"PYTHONPATH": str(source.folder)}))
     files = chart_files(
-        list(yaml.safe_load_all(rendered)), version=project["version"], description=project["description"]
+        [*yaml.safe_load_all(rendered), *yaml.safe_load_all(monitors)],
+        version=project["version"],
+        description=project["description"],
+        options=options,
     )
     placed = {f"gesscale/{path}": content for path, content in files.items()}
     return {f"gesscale-chart-{project['version']}.tgz": packed(placed, source.epoch_s)}

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from gesscale.common.errors import Problem
 from gesscale.common.logs import log_event, log_problem
 from gesscale.common.threads import in_thread
 from gesscale.kubernetes.api.connection import Connection
@@ -21,7 +20,6 @@ from gesscale.kubernetes.api.lease import (
     new_identity,
     steady_now_s,
 )
-from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS
 from gesscale.kubernetes.controller.latencies import LatencyMaps
 from gesscale.kubernetes.controller.probes import HealthSnapshot
 from gesscale.kubernetes.controller.scheduling import WorkflowScheduler
@@ -187,10 +185,8 @@ class Controller:
     def _log_watches(self) -> None:
         """Log when objects of a kind cannot be read, and when they can again."""
         for each in self._watches.statuses():
-            cause = "" if each.problem is None else each.problem.code
-            failure = each.failure if cause != "watch-not-started" else None
-            if failure and (each.resource, cause) == (STREAM_AUTOSCALERS.plural, "kubernetes-not-found"):
-                failure = Problem("definition-missing")
+            started = each.problem is None or each.problem.code != "watch-not-started"
+            failure = each.failure if started and (each.listed or each.problem) else None
             code = "" if failure is None else failure.code
             if code != self._unread.get(each.resource, ""):
                 self._unread[each.resource] = code

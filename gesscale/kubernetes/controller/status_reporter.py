@@ -121,9 +121,9 @@ class StatusReporter:
             for report, document in first[:1]:
                 for event in report.events:
                     self._events.publish(document, event)
-                    if event.reason is not Incident.RESCALING:  # the line of its order has more
+                    if event.reason != Incident.RESCALING:  # the line of its order has more
                         fields = {"operator": "/".join(resource), "type": event.kind.value, "message": event.message}
-                        log_event(_LOG, event.reason.value, **fields)
+                        log_event(_LOG, event.reason, **fields)
         return first[0][0] if first else StepReport(status={})
 
 

@@ -1,13 +1,17 @@
 """deploy/k3s on a real API server: taken, admitted under the restricted standard, and running from the real images."""
 
 import json
+import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-from images import archived, require_building
+from images import FOLDER, require_building
 from waiting import until
+
+from testbed.kubernetes.tools import find_tools
 
 pytestmark = pytest.mark.real
 
@@ -101,10 +105,18 @@ def test_every_pod_is_admitted(deployed, folder, namespace, owners):
 
 @pytest.fixture(scope="module")
 def running(deployed, cluster):
-    """Load the real images and apply deploy/k3s."""
+    """Load the images and apply deploy/k3s, by the commands of README."""
     require_building()
-    for target in ("agent", "controller"):
-        cluster.load_image(archived(target))
+    if shutil.which("mmdebstrap") is None:
+        pytest.skip("needs Debian's mmdebstrap")
+    ctr = find_tools().ctr
+    imports = [
+        f"{ctr} -a {cluster.files.node(node)}/containerd.sock -n k8s.io images import -" for node in cluster.node_names
+    ]
+    load = K3S.parent / "images" / "load.sh"
+    environment = {**os.environ, "INPUTS": str(FOLDER / "inputs")}
+    done = subprocess.run((load, *imports), env=environment, capture_output=True, text=True, timeout=1800, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
     deployed.apply(".")
     # The pods of the overlay before are exchanged for those of this one: figures are read when that is over.
     for each in ("daemonset/latency-agent", "deployment/gesscale-controller"):

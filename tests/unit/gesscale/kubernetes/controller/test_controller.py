@@ -1,6 +1,7 @@
 """The whole controller against a scripted API server."""
 
 import json
+import logging
 import threading
 import time
 from contextlib import contextmanager
@@ -62,7 +63,11 @@ class Cluster:
         if "/leases" in path:
             return self._reply_lease(method, body) if "/namespaces/" in path else as_json({"metadata": {}, "items": []})
         if path.endswith("/streamautoscalers") and not self.lists:
-            return refusal(404, "NotFound", "no kind") if self.lists is None else refusal(403, "Forbidden", "no")
+            return (
+                refusal(404, "NotFound", "could not find the requested resource")
+                if self.lists is None
+                else refusal(403, "Forbidden", "no")
+            )
         if method == "PATCH":
             return self._reply_patch(path, body)
         items = {
@@ -168,15 +173,17 @@ def test_it_is_no_candidate_before_it_has_listed_the_resources(cluster):
 
 
 def test_a_missing_definition_is_logged_once(cluster, caplog):
+    caplog.set_level(logging.INFO)
     cluster.lists = None
     with running(cluster) as controller:
-        until(lambda: "definition-missing" in logged_codes(caplog.text), "it is logged")
+        until(lambda: "cache-not-listed" in logged_codes(caplog.text), "it is logged")
         lists = lambda: [each for each in cluster.script.requests if each.path.endswith("/streamautoscalers")]  # noqa: E731
         until(lambda: len(lists()) > 2, "it was tried again")
         assert not controller.leads
         cluster.lists = True
         until(lambda: controller.leads, "it leads")
-    assert logged_codes(caplog.text).count("definition-missing") == 1
+    assert logged_codes(caplog.text).count("cache-not-listed") == 1
+    assert "event=WatchRecovered resource=streamautoscalers" in caplog.text
 
 
 def test_a_leader_that_another_controller_replaced_orders_nothing(cluster):
