@@ -150,7 +150,8 @@ def driver(on: str = "hub", of: str = "op", **changes: Any) -> PodRecord:
 
 
 def index_of(*pods: PodRecord) -> ClusterIndex:
-    return ClusterIndex({}, {f"{each.namespace}/{each.name}": each for each in pods})
+    nodes = {each.node: node(each.node) for each in pods if each.node}
+    return ClusterIndex(nodes, {f"{each.namespace}/{each.name}": each for each in pods})
 
 
 @dataclass

@@ -8,6 +8,7 @@ from gesscale.kubernetes.resource.order import OrderStatus
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
 from gesscale.kubernetes.resource.status import DriverStatus
 from gesscale.model.decision import Analysis, Change, Decision, MapStatus, Outcome, OutcomeStatus, Plan, Reason, Verdict
+from gesscale.plan.replica_kinds import ReplicaKinds
 from perfmodel import Estimate, Reading
 
 T0_S = 1_800_000_000.0  # 2027-01-15T08:00:00Z
@@ -79,12 +80,12 @@ def overloaded(at_s=T0_S, status=OutcomeStatus.ORDERED, detail="saturated", load
     )
 
 
-def after(decision, knowledge=None, *, live=LIVE, **fields):
+def after(decision, knowledge=None, *, live=LIVE, missing=None, **fields):
     return ObservedStep(
         **{"spec": ACTING, "generation": 3, "driver": DriverStatus(pod="driver", node="hub"), **fields},
         decision=decision,
         known=knowledge or known(),
-        live=live,
+        replicas=ReplicaKinds(running=live, missing=missing or {}),
     )
 
 

@@ -71,7 +71,7 @@ def serve_controller(
     controller = Controller(connection, options, version=version("gesscale"))
 
     def problems() -> tuple[Problem, ...]:
-        return page_problems(controller.health(), steady_now_s())
+        return (*page_problems(controller.health(), steady_now_s()), *controller.journal.missing_replicas())
 
     served = serve(
         host,

@@ -13,10 +13,12 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from gesscale.common.errors import Problem
 from gesscale.common.logs import log_problem
 from gesscale.model.decision import Decision
 from gesscale.model.document import codec, decision_document, json_of
 from gesscale.model.workflow import Workflow
+from gesscale.plan.replica_kinds import replica_kinds
 from gesscale.ports import ClusterState, Knowledge, Latencies
 from gesscale.service.documents import (
     DecisionPoint,
@@ -160,6 +162,17 @@ class Journal:
                 }
                 for name, step in sorted(self._steps.items())
             ]
+
+    def missing_replicas(self) -> tuple[Problem, ...]:
+        """Return the operators that lacked replicas at their newest step."""
+        with self._changed:
+            steps = [*self._steps.values()]
+        return tuple(
+            Problem("replica-missing", {"workflow": step.name, "operator": each.operator, "nodes": missing})
+            for step in steps
+            for each in step.decisions
+            if (missing := replica_kinds(each, step.known, step.cluster).missing)
+        )
 
     def points(self, workflow: str, operator: str | None = None) -> list[str]:
         """Return all points of a workflow, or of one operator, oldest first, each as JSON."""

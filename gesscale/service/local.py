@@ -69,8 +69,7 @@ class ServedLoop:
         cluster, latencies = self._inputs
         at_s = decisions[0].at_s
         known = self.loop.knowledge.recall(at_s)
-        live = {each.operator: each.analysis.reading.placement for each in decisions if each.analysis.reading}
-        figures = step_figures(decisions, self._workflow, known, live, at_s)
+        figures = step_figures(decisions, self._workflow, known, cluster, at_s)
         self._metrics.step_done("", ONLY_WORKFLOW, figures, decisions)
         self._journal.add(
             JournalStep(

@@ -20,7 +20,8 @@ from prometheus_client.registry import Collector
 from gesscale.model.decision import Decision, MapStatus, Reason, Verdict
 from gesscale.model.model_text import fit_verdict
 from gesscale.model.workflow import Operator, Workflow
-from gesscale.ports import Knowledge
+from gesscale.plan.replica_kinds import ReplicaKinds, replica_kinds
+from gesscale.ports import ClusterState, Knowledge
 from perfmodel import Estimate, ModelSummary
 
 
@@ -32,15 +33,16 @@ def _gauge(name: str, text: str) -> Any:
 class OperatorFigures:
     """Figures of an operator; None if unknown.
 
-    Current replicas are live; desired replicas are ordered or advised. The MST is predicted for the present placement,
+    The numbers of replicas are those of `gesscale.plan.replica_kinds`. The MST is predicted for the present placement,
     rows/s. Growth is blocked if more replicas are desired and none can be added. The other figures are gauges with a
     help text.
     """
 
     min_replicas: int
     max_replicas: int
-    current_replicas: int | None = None
-    desired_replicas: int | None = None
+    ordered_replicas: int | None = None
+    running_replicas: int | None = None
+    working_replicas: int | None = None
     mst: Estimate | None = None
     model: ModelSummary | None = None
     late_s: float | None = None
@@ -66,22 +68,17 @@ class OperatorFigures:
 
 
 def figures_of(
-    decision: Decision, operator: Operator, known: Knowledge, live: tuple[str, ...] | None, now_s: float
+    decision: Decision, operator: Operator, known: Knowledge, replicas: ReplicaKinds, now_s: float
 ) -> OperatorFigures:
-    """Return the figures of an operator.
-
-    Parameters
-    ----------
-    live
-        The nodes that hold a replica now; None if unknown.
-    """
+    """Return the figures of an operator."""
     analysis, reading, row_age = decision.analysis, decision.analysis.reading, decision.row_age
     pending, changes = known.pending(decision.operator), known.changes_last_hour(decision.operator, now_s)
     return OperatorFigures(
         min_replicas=operator.min_replicas,
         max_replicas=operator.max_replicas,
-        current_replicas=None if live is None else len(live),
-        desired_replicas=len(desired_placement(decision, known)) or None,
+        ordered_replicas=_count(replicas.ordered),
+        running_replicas=_count(replicas.running),
+        working_replicas=_count(replicas.working),
         input_rows_per_s=reading.input_rows_per_s if reading else None,
         throughput_rows_per_s=reading.throughput_rows_per_s if reading else None,
         backlog_rows=reading.backlog_rows if reading else None,
@@ -97,6 +94,10 @@ def figures_of(
         model=analysis.model,
         growth_blocked_by=decision.blocked_by if analysis.verdict is Verdict.MORE else None,
     )
+
+
+def _count(nodes: tuple[str, ...] | None) -> int | None:
+    return None if nodes is None else len(nodes)
 
 
 def desired_placement(decision: Decision, known: Knowledge) -> tuple[str, ...]:
@@ -138,28 +139,20 @@ class StepFigures:
 
 
 def step_figures(
-    decisions: Iterable[Decision],
-    workflow: Workflow,
-    known: Knowledge,
-    live: Mapping[str, tuple[str, ...] | None],
-    at_s: float,
+    decisions: Iterable[Decision], workflow: Workflow, known: Knowledge, cluster: ClusterState, at_s: float
 ) -> StepFigures:
-    """Return the figures of a step; see `figures_of`.
-
-    Parameters
-    ----------
-    live
-        By operator, the nodes that hold a replica now; None or absent if unknown.
-    """
+    """Return the figures of a step."""
     figures = {
-        each.operator: figures_of(each, workflow.operators[each.operator], known, live.get(each.operator), at_s)
+        each.operator: figures_of(
+            each, workflow.operators[each.operator], known, replica_kinds(each, known, cluster), at_s
+        )
         for each in decisions
     }
     map_status = next(iter(decisions)).latency_map
     return StepFigures(at_s=at_s, operators=figures, latency_map=map_status)
 
 
-_KINDS = ("current", "desired", "min", "max")
+_KINDS = ("ordered", "running", "working", "min", "max")
 _BOUNDS = ("low", "mid", "high")
 
 
@@ -281,7 +274,8 @@ def _operator_gauges(newest: Mapping[tuple[str, str], StepFigures]) -> Iterator[
     replicas = {
         (*labels, kind): getattr(each, f"{kind}_replicas") for labels, each in by_operator.items() for kind in _KINDS
     }
-    yield _gauges("replicas", "Replicas, and their limits.", (*_OPERATOR, "kind"), replicas)
+    text = "Replicas of the order in force, ready ones, those with a task in the newest batches, and the limits."
+    yield _gauges("replicas", text, (*_OPERATOR, "kind"), replicas)
     late = {labels: each.late_s for labels, each in by_operator.items() if each.late_s is not None}
     yield _counts("late_seconds", "Seconds in which the oldest row was older than the objective.", _OPERATOR, late)
     blocked = {

@@ -53,6 +53,9 @@ class Incident(StrEnum):
     SUCCESSFUL_RESCALE = "SuccessfulRescale"
     FAILED_RESCALE = "FailedRescale"
     SCALING_REPORT = "ScalingReport"
+    NODE_LEFT = "NodeLeft"
+    REPLICA_LOST = "ReplicaLost"
+    REPLICA_REPLACED = "ReplicaReplaced"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from gesscale.kubernetes.resource.order import OrderStatus
 from gesscale.kubernetes.resource.status import DriverStatus
 from gesscale.kubernetes.resource.translate import Key, ManagedWorkflow, ResourceFault
 from gesscale.model.decision import Decision, Reason
+from gesscale.plan.replica_kinds import replica_kinds
 from gesscale.service.metrics import ScalerMetrics, step_figures
 from gesscale.wire import group_of
 
@@ -52,7 +53,7 @@ class StatusReporter:
             A status could not be written; the rest was reported.
         """
         now_s = self._now_s()
-        figures = step_figures(step.decisions, step.workflow, step.known, step.cluster.placements, now_s)
+        figures = step_figures(step.decisions, step.workflow, step.known, step.cluster, now_s)
         self._metrics.step_done(workflow.namespace, workflow.name, figures, step.decisions)
         first: Exception | None = None
         for decision in step.decisions:
@@ -94,7 +95,8 @@ class StatusReporter:
             generation=resource.metadata.generation,
             decision=decision,
             known=step.known,
-            live=step.cluster.placements.get(name),
+            replicas=replica_kinds(decision, step.known, step.cluster),
+            incidents=step.incidents.get(name, ()),
             driver=_driver(step.applications[name]),
             node_pool=node_pool_of(step.cluster, name),
             empty_pool=step.empty_pools.get(name, ""),

@@ -12,6 +12,7 @@ from gesscale.common.errors import Problem
 from gesscale.common.logs import log_problem
 from gesscale.errors import ClusterError
 from gesscale.knowledge.memory import KnowledgeLimits, MemoryKnowledge
+from gesscale.kubernetes.api.events import EventDraft
 from gesscale.kubernetes.controller.latencies import LatencyMaps, SharedLatencies
 from gesscale.kubernetes.controller.targets import Targets
 from gesscale.kubernetes.order_store import OrderKnowledge, OrderWriter
@@ -20,6 +21,7 @@ from gesscale.kubernetes.placement.cluster import KubernetesCluster
 from gesscale.kubernetes.placement.labels import empty_pool
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.placement.watches import ClusterView
+from gesscale.kubernetes.reporting.replica_events import ReplicaEvents
 from gesscale.kubernetes.resource.memory import MemoryStatus, knowledge_of, read_memory
 from gesscale.kubernetes.resource.order import OrderStatus
 from gesscale.kubernetes.resource.translate import ManagedWorkflow
@@ -30,6 +32,7 @@ from gesscale.monitor.row_age import RowAges
 from gesscale.monitor.window import missing_reading
 from gesscale.plan.change_budget import ChangeBudget
 from gesscale.plan.directives import Directive, Pause
+from gesscale.plan.replica_kinds import replica_kinds
 from gesscale.policies.guarded import GuardedPolicy
 from gesscale.ports import ClusterState, Knowledge, Latencies, MetricSource
 from gesscale.service.journal import Journal, JournalStep
@@ -96,9 +99,11 @@ class ControllerContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowStep(JournalStep):
-    """Result of one step, with the applications by operator."""
+    """Result of one step, with the applications and the events of replicas by operator."""
 
     applications: Mapping[str, Application]
+    #: Events of its replicas, by operator.
+    incidents: Mapping[str, tuple[EventDraft, ...]]
     #: Reason why an operator's node pool is empty, by operator.
     empty_pools: Mapping[str, str]
 
@@ -146,6 +151,7 @@ class WorkflowController:
             term=term,
             at_s=now_s,
         )
+        self._replica_events: dict[str, ReplicaEvents] = {}
         self._urls: dict[str, str] = {}
         self._hosts: dict[str, str] = {}
         self._metrics: tuple[object, MetricSource] | None = None
@@ -193,6 +199,7 @@ class WorkflowController:
         readings = {each.operator: each.analysis.reading for each in decisions}
         cluster.refused = frozenset(name for name, each in readings.items() if each and each.executor_refusal)
         state, latencies = inputs[0]
+        known = self._store.recall(now_s)
         step = WorkflowStep(
             name=loop.budget_key,
             workflow=built,
@@ -201,13 +208,19 @@ class WorkflowController:
             decisions=decisions,
             cluster=state,
             latencies=latencies,
-            known=self._store.recall(now_s),
+            known=known,
             settings=workflow.settings(built, self._urls) if self._urls.keys() == workflow.resources.keys() else None,
             applications=cluster.applications,
             empty_pools={
                 name: str(problem)
                 for name, each in workflow.resources.items()
                 if (problem := empty_pool(each.spec.node_pool, view.index.nodes.values())) is not None
+            },
+            incidents={
+                each.operator: self._replica_events.setdefault(each.operator, ReplicaEvents()).of(
+                    replica_kinds(each, known, state), now_s
+                )
+                for each in decisions
             },
         )
         self._context.journal.add(step)

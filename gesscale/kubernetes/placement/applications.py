@@ -7,7 +7,15 @@ from typing import Any
 
 from gesscale.common.errors import Problem
 from gesscale.kubernetes.placement.labels import missing_driver
-from gesscale.kubernetes.placement.nodes import ONE_POD, NodeRecord, Room, parse_quantity, room_of
+from gesscale.kubernetes.placement.nodes import (
+    ONE_POD,
+    NodeRecord,
+    Room,
+    is_view_broken,
+    parse_quantity,
+    room_of,
+    why_left,
+)
 from gesscale.kubernetes.placement.pods import PodRecord
 from gesscale.kubernetes.placement.room import ExecutorNeeds, evaluate_node, room_taken, selects
 from gesscale.kubernetes.resource.autoscaler import AUTOSCALER_LABEL, StreamAutoscaler
@@ -41,6 +49,14 @@ class ClusterIndex:
     def taken(self) -> Mapping[str, Room]:
         """Room taken by the pods of each node."""
         return room_taken(self.pods.values())
+
+    @cached_property
+    def _is_broken(self) -> bool:
+        return is_view_broken(self.nodes)
+
+    def why_left(self, node: str) -> str:
+        """Return why a node can hold no pod; empty if it can."""
+        return why_left(self.nodes.get(node), is_view_broken=self._is_broken)
 
     @cached_property
     def _by_label(self) -> Mapping[tuple[str, str, str], tuple[PodRecord, ...]]:
@@ -116,6 +132,8 @@ def find_application(resource: StreamAutoscaler, index: ClusterIndex) -> Applica
     selector = driver_selector(resource)
     labelled = index.pods_of(resource.namespace, selector.match_labels)
     drivers = [pod for pod in labelled if not pod.ended and not pod.terminating and selects(selector, pod.labels)]
+    if len(drivers) > 1:
+        drivers = [pod for pod in drivers if not index.why_left(pod.node)] or drivers
     if len(drivers) != 1:
         problem = missing_driver(selector, resource.namespace, index.pods.values())
         if drivers:
@@ -127,6 +145,9 @@ def find_application(resource: StreamAutoscaler, index: ClusterIndex) -> Applica
     if driver.phase != "Running" or not driver.ip:
         fields = {"pod": driver.name, "phase": driver.phase, "cause": driver.problem or "no cause reported"}
         problem = Problem("driver-pod-pending", fields)
+        return Application(driver=driver, executors=executors, problem=problem)
+    if cause := index.why_left(driver.node):
+        problem = Problem("driver-node-left", {"pod": driver.name, "node": driver.node, "cause": cause})
         return Application(driver=driver, executors=executors, problem=problem)
     address = f"[{driver.ip}]" if ":" in driver.ip else driver.ip
     endpoint = DriverEndpoint(node=driver.node, metrics_url=f"http://{address}:{resource.spec.driver.port}")

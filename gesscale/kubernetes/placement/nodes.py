@@ -276,3 +276,21 @@ def _weight(text: str) -> float:
     except ValueError:
         return 1.0
     return weight if 0 < weight <= _WEIGHT_MAX else 1.0
+
+
+#: With this share of unready nodes, and more than two of them, kube-controller-manager stops evictions: it takes its
+#: own view of the nodes as broken (--unhealthy-zone-threshold).
+_BROKEN_SHARE, _BROKEN_NODES = 0.55, 2
+
+
+def is_view_broken(nodes: Mapping[str, NodeRecord]) -> bool:
+    """Return whether so many nodes are NotReady at the same time that the control plane is at fault, not the nodes."""
+    unready = sum(bool(node.unready) for node in nodes.values())
+    return 0 < unready == len(nodes) or (unready > _BROKEN_NODES and unready >= _BROKEN_SHARE * len(nodes))
+
+
+def why_left(node: NodeRecord | None, *, is_view_broken: bool) -> str:
+    """Return why a node can hold no pod, not even one that runs; empty if it can."""
+    if node is None:
+        return "the node was deleted"
+    return "" if is_view_broken else node.unready

@@ -5,16 +5,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gesscale.kubernetes.placement.applications import ClusterIndex
-from gesscale.kubernetes.placement.nodes import NodeRecord
+from gesscale.kubernetes.placement.nodes import NodeRecord, is_view_broken, why_left
 from gesscale.kubernetes.placement.pods import PodRecord
 from gesscale.model.decision import Reason
 from gesscale.ports import Node
 
 #: Reasons of nodes that start no executor; one that runs there stays.
 _CLOSED = frozenset({Reason.CORDONED, Reason.NOT_IN_POOL, Reason.EXCLUDED})
-#: With this share of unready nodes, and more than two of them, kube-controller-manager stops evictions: it takes its
-#: own view of the nodes as broken (--unhealthy-zone-threshold).
-_BROKEN_SHARE, _BROKEN_NODES = 0.55, 2
 
 
 class Replicas(NamedTuple):
@@ -23,12 +20,6 @@ class Replicas(NamedTuple):
     running: tuple[str, ...]
     starting: tuple[str, ...]
     left: Mapping[str, str]
-
-
-def is_view_broken(nodes: Mapping[str, NodeRecord]) -> bool:
-    """Return whether so many nodes are NotReady at the same time that the control plane is at fault, not the nodes."""
-    unready = sum(bool(node.unready) for node in nodes.values())
-    return 0 < unready == len(nodes) or (unready > _BROKEN_NODES and unready >= _BROKEN_SHARE * len(nodes))
 
 
 def replicas_of(
@@ -49,7 +40,11 @@ def replicas_of(
     """
     is_broken = is_view_broken(nodes)
     bound = [pod for pod in executors if pod.node and not pod.terminating]
-    left = {name: cause for name in ordered if (cause := moved.get(name) or _gone(nodes.get(name), is_broken))}
+    left = {
+        name: cause
+        for name in ordered
+        if (cause := moved.get(name) or why_left(nodes.get(name), is_view_broken=is_broken))
+    }
     running = {pod.node for pod in bound if _runs(pod, nodes.get(pod.node), is_broken)} - left.keys()
     held = running | {pod.node for pod in bound}
     left |= {
@@ -62,13 +57,6 @@ def replicas_of(
         starting=tuple(sorted({*ordered} - running - left.keys())),
         left=dict(sorted(left.items())),
     )
-
-
-def _gone(node: NodeRecord | None, is_broken: bool) -> str:
-    """Return why a node can hold no executor, not even one that runs; empty if it can."""
-    if node is None:
-        return "the node was deleted"
-    return "" if is_broken else node.unready
 
 
 def _runs(pod: PodRecord, node: NodeRecord | None, is_broken: bool) -> bool:

@@ -229,7 +229,12 @@ def report_step(old: Mapping[str, Any], step: ObservedStep, now_s: float) -> Ste
     patch = status_patch(old, new_status(old, step, now_s), step.spec.monitor.period_s)
     status = apply_merge_patch(old, patch or {})
     settled = settled_order(old, step.known, decision.operator)
-    return StepReport(status=status, patch=patch, events=events_of(old, status, step, now_s, settled), settled=settled)
+    return StepReport(
+        status=status,
+        patch=patch,
+        events=(*step.incidents, *events_of(old, status, step, now_s, settled)),
+        settled=settled,
+    )
 
 
 def report_fault(old: Mapping[str, Any], fault: ResourceFault, generation: int, now_s: float) -> StepReport:

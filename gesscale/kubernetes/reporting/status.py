@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from gesscale.kubernetes.api.events import EventDraft
 from gesscale.kubernetes.resource.conditions import NodePool, conditions_of, findings_of, findings_of_fault
 from gesscale.kubernetes.resource.memory import MemoryStatus
 from gesscale.kubernetes.resource.order import FOUND_LATER, OrderStatus, past_orders
@@ -26,6 +27,7 @@ from gesscale.kubernetes.resource.translate import ResourceFault
 from gesscale.model.decision import Decision, MapStatus, OutcomeStatus, Reason, Verdict
 from gesscale.model.order import Order
 from gesscale.plan.node_ranking import usable_nodes
+from gesscale.plan.replica_kinds import ReplicaKinds
 from gesscale.ports import ClusterState, Knowledge
 from gesscale.service.metrics import desired_placement
 from gesscale.wire import group_of
@@ -46,8 +48,10 @@ class ObservedStep:
     decision: Decision
     #: Knowledge after the step.
     known: Knowledge
-    #: The nodes with a live replica; None if not known.
-    live: tuple[str, ...] | None = None
+    #: Its replicas.
+    replicas: ReplicaKinds = field(default_factory=ReplicaKinds)
+    #: What happened to them since the step before.
+    incidents: tuple[EventDraft, ...] = ()
     #: The driver; None if not found.
     driver: DriverStatus | None = None
     #: See `node_pool_of`; None if the cluster could not be read.
@@ -60,13 +64,18 @@ def new_status(old: Mapping[str, Any], step: ObservedStep, now_s: float) -> dict
     """Return the status after a step."""
     decision, known = step.decision, step.known
     analysis, name = decision.analysis, decision.operator
-    desired = desired_placement(decision, known)
+    desired, replicas = desired_placement(decision, known), step.replicas
+    ordered, running, working = (
+        None if nodes is None else len(nodes) for nodes in (replicas.ordered, replicas.running, replicas.working)
+    )
     pool = NodePool(None if step.node_pool is None else step.node_pool.nodes, step.empty_pool)
     status = StreamAutoscalerStatus(
         observed_generation=step.generation,
-        replicas=None if step.live is None else len(step.live),
+        replicas=running,
+        ordered_replicas=ordered,
+        working_replicas=working,
         desired_replicas=len(desired) or None,
-        placement=tuple(sorted(step.live or ())),
+        placement=tuple(sorted(replicas.running or ())),
         driver=step.driver,
         node_pool=step.node_pool,
         mst=_estimate(analysis.mst),
@@ -82,10 +91,13 @@ def new_status(old: Mapping[str, Any], step: ObservedStep, now_s: float) -> dict
         history=tuple(_with_end(order, known.orders.get(name, ())) for order in past_orders(old)),
         memory=MemoryStatus.of(known, name),
         conditions=conditions_of(
-            findings_of(decision, step.spec, now_s, pool), old, generation=step.generation, now_s=now_s
+            findings_of(decision, step.spec, now_s, pool, replicas.missing),
+            old,
+            generation=step.generation,
+            now_s=now_s,
         ),
     ).document()
-    if step.live is None:
+    if running is None:
         del status["placement"]
     kept = {
         "order": _order(old.get("order"), known.latest(name)),

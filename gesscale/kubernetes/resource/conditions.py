@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from pydantic import ValidationError
@@ -54,22 +55,32 @@ _UNKNOWN_POOL = NodePool()
 
 
 def findings_of(
-    decision: Decision, spec: StreamAutoscalerSpec, now_s: float, pool: NodePool = _UNKNOWN_POOL
+    decision: Decision,
+    spec: StreamAutoscalerSpec,
+    now_s: float,
+    pool: NodePool = _UNKNOWN_POOL,
+    missing: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, ConditionFinding]:
-    """Return the state of every condition, by type, after a step."""
+    """Return the state of every condition, by type, after a step.
+
+    Parameters
+    ----------
+    missing
+        Ordered nodes without a replica, with the cause.
+    """
     paused = _directed("pause", spec.pause, now_s)
     if decision.plan.reason is Reason.PAUSED and not paused.holds:
         paused = ConditionFinding(True, "MemoryLost", decision.plan.detail)
     metrics, slots = _metrics(decision), _fixed_slots(decision)
     able = ConditionFinding(False, Reason.NODE_POOL_EMPTY, pool.empty) if pool.empty else _able(decision)
     return {
-        "Ready": _ready(decision, metrics, able),
+        "Ready": _ready(decision, metrics, able, missing),
         "SettingsInvalid": ConditionFinding(False, "SettingsValid", "the settings of the policy are valid"),
         "MetricsAvailable": metrics,
         "ModelFitted": _model(decision),
         "AbleToScale": able,
         "ScalingActive": _active(spec, paused, metrics, slots),
-        "ScalingLimited": _limited(decision, spec, pool),
+        "ScalingLimited": _limited(decision, spec, pool, missing),
         "Paused": paused,
         "Overridden": _directed("override", spec.override, now_s),
         "FixedSlots": slots,
@@ -111,13 +122,18 @@ def conditions_of(
     )
 
 
-def _ready(decision: Decision, metrics: ConditionFinding, able: ConditionFinding) -> ConditionFinding:
+def _ready(
+    decision: Decision, metrics: ConditionFinding, able: ConditionFinding, missing: Mapping[str, str]
+) -> ConditionFinding:
     if able.reason == Reason.NODE_POOL_EMPTY:
         return able
     if not metrics.holds:
         return metrics
     if not able.holds and able.reason not in _WAITS:
         return able
+    if missing:
+        lost = "; ".join(f"{node}: {cause}" for node, cause in sorted(missing.items()))
+        return ConditionFinding(False, Reason.REPLICA_LOST, f"ordered and missing: {lost}")
     return ConditionFinding(True, decision.plan.reason, decision.sentence)
 
 
@@ -161,11 +177,20 @@ def _active(
     return ConditionFinding(True, "Acting", "decisions are applied")
 
 
-def _limited(decision: Decision, spec: StreamAutoscalerSpec, pool: NodePool) -> ConditionFinding:
+def _limited(
+    decision: Decision, spec: StreamAutoscalerSpec, pool: NodePool, missing: Mapping[str, str]
+) -> ConditionFinding:
+    plan, override = decision.plan, spec.override
     if pool.empty:
         return ConditionFinding(True, Reason.NODE_POOL_EMPTY, pool.empty)
     if decision.blocked_by is not None:
-        return ConditionFinding(True, decision.blocked_by, decision.plan.detail)
+        return ConditionFinding(True, decision.blocked_by, plan.detail)
+    if missing and plan.reason is Reason.NO_CANDIDATE_NODE:
+        return ConditionFinding(True, plan.reason, plan.detail)
+    if override is not None and plan.reason is Reason.OVERRIDDEN:
+        wanted = override.replicas or len(override.nodes)
+        if len(plan.placement) < wanted or not set(override.nodes) <= set(plan.placement):
+            return ConditionFinding(True, Reason.NO_CANDIDATE_NODE, plan.detail)
     if pool.nodes is not None and pool.nodes < spec.max_replicas:
         held = f"the node pool has {pool.nodes}, and each node holds one executor of an operator"
         return ConditionFinding(False, POOL_BELOW_MAX, f"maxReplicas is {spec.max_replicas}; {held}")

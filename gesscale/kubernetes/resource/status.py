@@ -208,9 +208,13 @@ class StreamAutoscalerStatus(Reported):
     lease: str | None = Field(
         None, max_length=320, description="Lease of the controller that wrote this status, ``<namespace>/<name>``."
     )
-    replicas: int | None = Field(None, ge=0, description="Live replicas.")
+    replicas: int | None = Field(None, ge=0, description="Running replicas: ready executors.")
+    ordered_replicas: int | None = Field(None, ge=0, description="Replicas of the order in force.")
+    working_replicas: int | None = Field(
+        None, ge=0, description="Running replicas with a task in the newest batches; absent without a recent batch."
+    )
     desired_replicas: int | None = Field(None, ge=0, description="Ordered or recommended replicas.")
-    placement: Placement = Field((), description="Nodes with a live replica, sorted.")
+    placement: Placement = Field((), description="Nodes with a running replica, sorted.")
     driver: DriverStatus | None = Field(None, description="The Spark driver.")
     node_pool: NodePoolStatus | None = Field(None, description="Nodes for one more executor.")
     mst: EstimateStatus | None = Field(None, description="Predicted MST of the current placement, rows per second.")

@@ -112,7 +112,8 @@ def exported():
     metrics = ScalerMetrics("1", lambda: asked)
     metrics.lead(True)
     figures = OperatorFigures(
-        min_replicas=1, max_replicas=4, current_replicas=2, desired_replicas=3, input_rows_per_s=1.0,
+        min_replicas=1, max_replicas=4, ordered_replicas=3, running_replicas=2, working_replicas=2,
+        input_rows_per_s=1.0,
         throughput_rows_per_s=1.0, backlog_rows=1.0, mst=Estimate(low=1.0, mid=2.0, high=3.0), nd_max_s=0.1,
         saturated_share=0.5, order_pending_s=1.0, model=both_laws(), growth_blocked_by=Reason.DELAY_EATS_GAIN,
     )  # fmt: skip

@@ -41,7 +41,7 @@ def test_the_first_step_runs_immediately_and_everything_is_served(gesscale, site
     assert "WARNING" not in err
     # 500 rows/s are offered, and mid is the nearest free node; see `serve_overload`.
     assert 'gesscale_decisions_total{namespace="",operator="op",reason="Overloaded"' in found["/metrics"]
-    assert 'gesscale_replicas{kind="current",namespace="",operator="op",workflow="workflow"} 2.0' in found["/metrics"]
+    assert 'gesscale_replicas{kind="running",namespace="",operator="op",workflow="workflow"} 2.0' in found["/metrics"]
     assert found["/healthz"] == "alive\n"
     assert json.loads(found["/api/run"])["workflows"][0]["operators"][0]["name"] == "op"
     (point,) = json.loads(found["/api/points?workflow=workflow"])["points"]

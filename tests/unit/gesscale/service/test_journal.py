@@ -36,6 +36,16 @@ def test_the_oldest_is_forgotten_within_a_bound_of_bytes():
     assert json.loads(points[-1])["at_s"] == T0_S + 199
 
 
+def test_missing_replicas_are_those_of_the_newest_step():
+    journal, step = Journal(), step_of()
+    journal.add(replace(step, cluster=replace(step.cluster, left={"op": {"far": "the node was deleted"}})))
+    (problem,) = journal.missing_replicas()
+    assert problem.code == "replica-missing"
+    assert problem.fields == {"workflow": "workflow", "operator": "op", "nodes": {"far": "the node was deleted"}}
+    journal.add(step)
+    assert journal.missing_replicas() == ()
+
+
 def test_news_contains_later_points_and_wakes_readers():
     journal = Journal()
     journal.add(step_of(at_s=T0_S))

@@ -17,8 +17,9 @@ BARE = OperatorFigures(min_replicas=1, max_replicas=8)
 FULL = OperatorFigures(
     min_replicas=1,
     max_replicas=8,
-    current_replicas=2,
-    desired_replicas=3,
+    ordered_replicas=3,
+    running_replicas=2,
+    working_replicas=1,
     input_rows_per_s=812.0,
     throughput_rows_per_s=640.0,
     backlog_rows=0.0,
@@ -76,7 +77,8 @@ def test_every_figure_of_an_operator_has_its_sample(metrics):
     assert found["gesscale_input_rows_per_second", *labels] == 812.0
     assert found["gesscale_backlog_rows", *labels] == 0.0  # zero is a figure
     assert series(metrics, "gesscale_replicas") == {
-        (*labels, "current"): 2, (*labels, "desired"): 3, (*labels, "min"): 1, (*labels, "max"): 8
+        (*labels, "ordered"): 3, (*labels, "running"): 2, (*labels, "working"): 1,
+        (*labels, "min"): 1, (*labels, "max"): 8
     }  # fmt: skip
     assert series(metrics, "gesscale_mst_rows_per_second") == {
         (*labels, "low"): 600.0, (*labels, "mid"): 640.0, (*labels, "high"): 700.0

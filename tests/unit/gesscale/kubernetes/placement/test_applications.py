@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 import pytest
-from kube import FakeApi, driver, index_of, pod
+from kube import FakeApi, driver, index_of, node, pod
 
-from gesscale.kubernetes.placement.applications import APPLICATION_LABEL, find_application
+from gesscale.kubernetes.placement.applications import APPLICATION_LABEL, ClusterIndex, find_application
 
 
 def resource(**spec):
@@ -58,6 +58,26 @@ def test_the_pods_with_the_nearest_labels_are_named_when_no_driver_matches():
     fields = find_application(resource(), index_of(*pods)).problem.fields
     assert fields["pods"] == ["fake-driver (spark-role=driver)", "other-case (gesscale.dev/Autoscaler=op)"]
     assert fields["namespace"] == "streams"
+
+
+SILENT = {"unready": "Ready is Unknown: no reason", "unready_since_s": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "pods", "code"),
+    [
+        ([node("b")], [driver("a")], "driver-node-left"),
+        ([node("a", **SILENT), node("b")], [driver("a")], "driver-node-left"),
+        ([node("a", **SILENT), node("b")], [driver("a"), replace(driver("b"), name="second")], None),
+        ([node("a", **SILENT), node("b", **SILENT)], [driver("a")], None),  # the control plane is at fault
+    ],
+)
+def test_a_driver_whose_node_has_left_gets_no_order(nodes, pods, code):
+    found = find_application(
+        resource(), ClusterIndex({each.name: each for each in nodes}, {each.name: each for each in pods})
+    )
+    assert (found.endpoint is None) is (code is not None)
+    assert code is None or found.problem.code == code
 
 
 def test_a_driver_outside_the_cluster_has_executors_by_the_resources_name():

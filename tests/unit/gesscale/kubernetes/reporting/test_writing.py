@@ -12,6 +12,7 @@ from gesscale.kubernetes.reporting.report import apply_merge_patch, status_patch
 from gesscale.kubernetes.resource.status import DriverStatus, StreamAutoscalerStatus
 from gesscale.model.decision import MapStatus, Reason, Verdict
 from gesscale.model.observation import RowAge
+from gesscale.plan.replica_kinds import ReplicaKinds
 from perfmodel import Reading
 
 
@@ -50,7 +51,7 @@ def test_the_age_of_rows_is_a_figure():
     [
         {"decision": decided(T0_S + 1, reason=Reason.DRAINING_BACKLOG)},
         {"decision": decided(T0_S + 1, map_status=MapStatus(age_s=31.0, stale="it is 8 days old"))},
-        {"live": ("hub",)},
+        {"replicas": ReplicaKinds(running=("hub",))},
         {"generation": 4},
         {"driver": DriverStatus(pod="driver-2", node="hub")},
     ],

@@ -243,3 +243,32 @@ def test_a_long_message_is_truncated():
     ready, *_ = conditions_of(findings_of_fault(fault), {}, generation=1, now_s=NOW)
     assert len(ready.message) == 1024
     assert ready.message.endswith("x...")
+
+
+MISSING = {"far": "the node was deleted"}
+
+
+def test_a_missing_replica_is_not_ready_and_limited_while_no_node_can_take_it():
+    def judged(made):
+        findings = findings_of(made, StreamAutoscalerSpec(), NOW, missing=MISSING)
+        return [(findings[name].holds, findings[name].reason) for name in ("Ready", "ScalingLimited")]
+
+    assert judged(decision(Reason.REPLICA_LOST)) == [(False, "ReplicaLost"), (False, "DesiredWithinRange")]
+    assert judged(decision(planned=Reason.NO_CANDIDATE_NODE)) == [(False, "ReplicaLost"), (True, "NoCandidateNode")]
+
+
+@pytest.mark.parametrize(
+    ("override", "is_limited"),
+    [
+        ({"replicas": 2}, False),
+        ({"replicas": 3}, True),
+        ({"nodes": ["hub", "near"]}, False),
+        ({"nodes": ["hub", "nosuch"]}, True),
+    ],
+)
+def test_an_override_that_cannot_be_met_limits_scaling(override, is_limited):
+    spec = StreamAutoscalerSpec.model_validate(
+        {"maxReplicas": 3, "override": {**override, "until": "2040-01-01T00:00:00Z"}}
+    )
+    assert findings_of(decision(Reason.OVERRIDDEN), spec, NOW)["ScalingLimited"].holds is is_limited
+    assert findings_of(decision(), spec, NOW)["ScalingLimited"].holds is False
