@@ -144,16 +144,22 @@ def import_object(name: str) -> object:
         raise SettingsError("policy-import-failed", source=source, place=place_in_file(error), cause=cause) from error
     known = vars(module)
     if attribute not in known:
-        names = [key for key in known if not key.startswith("_")]
+        own = (key for key, value in known.items() if _is_own(value, module))
+        names = [key for key in own if not key.startswith("_")]
         raise SettingsError(
             "policy-object-missing",
             source=source,
             module=module_name,
             attribute=attribute,
-            nearest=nearest(attribute, names),
+            nearest=nearest(attribute, names) or ["none"],
         )
     found: object = known[attribute]
     return found
+
+
+def _is_own(value: object, module: ModuleType) -> bool:
+    """Return whether a name of a module may be its policy: no import."""
+    return isinstance(value, PolicyInfo) or getattr(value, "__module__", None) == module.__name__
 
 
 def place_in_file(error: BaseException) -> str:

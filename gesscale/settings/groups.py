@@ -44,7 +44,7 @@ class MonitorSettings(SettingsGroup):
     hosts: Mapping[str, str] = Field({})
     """Node name by host address of a replica. Default: the names of the cluster, or else the addresses."""
     period_s: Period = 60.0
-    """Time between two steps of the loop, at least a second. Default: paper IV-B."""
+    """Time between two steps of the loop, at least a second. Default: a load changes within minutes."""
     min_period_s: Period = 5.0
     """Shortest time between two steps if a policy requests its next step early. `gesscale` requests three steps per
     objective. Default: as fast as Spark's metrics change."""
@@ -86,7 +86,7 @@ class PlanSettings(SettingsGroup):
 
     rescale_timeout_s: Duration = 300.0
     """Time after which a change that has not settled no longer blocks the next one. Default: well above the 120 s that
-    the paper's restarts take."""
+    a restart of a query takes."""
     max_changing_operators: int | None = Field(None, ge=1, le=10_000)
     """Maximum number of operators that change at the same time; the most urgent go first. Lost replicas are always
     restarted. Default: no limit, as operators do not stop each other."""

@@ -155,6 +155,6 @@ def _nested(assignments: Iterable[tuple[list[str], str, str]]) -> dict[str, Any]
 def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(below)
     for key, value in above.items():
-        both = isinstance(value, dict) and isinstance(merged.get(key), dict)
+        both = value and isinstance(value, dict) and isinstance(merged.get(key), dict)  # {} replaces a group
         merged[key] = _merged(merged[key], value) if both else value
     return merged

@@ -15,8 +15,8 @@ class KafkaSettings(SettingsGroup):
     """Kafka topic that is the source of an operator."""
 
     bootstrap: str = Field(min_length=1, max_length=2048)
-    """Brokers as host:port, separated by commas; in a resource only Services of its namespace and hosts that the
-    administrator allows."""
+    """Brokers as host:port, separated by commas (bootstrapServers of KEDA); in a resource only Services of its
+    namespace and hosts that the administrator allows."""
     topic: str = Field(min_length=1, max_length=249)
     """Topic that the operator reads."""
 
@@ -31,7 +31,8 @@ class OperatorSettings(SettingsGroup):
     min_replicas: int = Field(1, ge=1, le=MAX_REPLICAS)
     """Minimum number of replicas. Default: an operator always runs."""
     max_replicas: int = Field(8, ge=1, le=MAX_REPLICAS)
-    """Maximum number of replicas. Default: the workers of the paper's test bed."""
+    """Maximum number of replicas, each on its own node: a second one on a node would share its link and its failure.
+    More than the eligible nodes have no effect. Default: 8, a small edge cluster."""
     batch_cap_rows: int | None = Field(None, ge=1, le=MAX_EXACT_INTEGER)
     """Maximum number of rows of a micro-batch. Default: none; the query has no fixed cap."""
     batch_cap_rows_per_replica: int | None = Field(None, ge=1, le=MAX_EXACT_INTEGER)

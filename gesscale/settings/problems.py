@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, get_origin
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from gesscale.common.errors import Problem
 from gesscale.fields import model_within
@@ -24,7 +25,7 @@ def setting_problems(
     error: ValidationError, sources: Sequence[SettingsSource] = (), root: type[BaseModel] = Settings
 ) -> tuple[Problem, ...]:
     """Return a problem for each rejected setting, with its source; the first twenty of many."""
-    details = error.errors(include_url=False)
+    details = [each for each in error.errors(include_url=False) if not _follows(each, error)]
     problems = []
     for detail in details:
         path = [str(part) for part in detail["loc"]]
@@ -34,6 +35,13 @@ def setting_problems(
             problem_of(detail, source=origin, codes=SETTING_CODES, known=known, group="a group of settings")
         )
     return limited(problems)
+
+
+def _follows(detail: ErrorDetails, error: ValidationError) -> bool:
+    """Return whether a list counts as too short only because its items are rejected."""
+    loc = detail["loc"]
+    items = (each["loc"] for each in error.errors(include_url=False, include_input=False, include_context=False))
+    return detail["type"] == "too_short" and any(len(each) > len(loc) and each[: len(loc)] == loc for each in items)
 
 
 def _known_keys(root: type[BaseModel], path: Sequence[str]) -> Collection[str]:

@@ -97,7 +97,7 @@ def _kind(schema: Schema) -> str:
     if "x-kubernetes-int-or-string" in schema:
         return "quantity"
     if is_duration(schema):
-        return "duration or `Never`" if "Never" in schema.get("pattern", "") else "duration"
+        return "duration or `Never`" if "Never" in _rule(schema) else "duration"
     if schema["type"] == "array":
         return f"list of {_kind(schema['items'])}"
     if schema["type"] == "object":
@@ -109,7 +109,11 @@ def _kind(schema: Schema) -> str:
 def is_duration(schema: Mapping[str, Any]) -> bool:
     """Return whether a member is a duration: text with a unit, or in a settings file also a number."""
     text = next((each for each in schema.get("anyOf", ()) if each["type"] == "string"), schema)
-    return "ms|" in text.get("pattern", "") or "ms)" in text.get("pattern", "")
+    return "ms|" in text.get("pattern", "") or "duration(self)" in _rule(text)
+
+
+def _rule(schema: Mapping[str, Any]) -> str:
+    return "".join(each["rule"] for each in schema.get("x-kubernetes-validations", ()))
 
 
 def _default(schema: Schema) -> str:

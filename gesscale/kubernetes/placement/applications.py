@@ -97,7 +97,7 @@ class ClusterIndex:
 
     def _ineligible_for_any(self, needs: ExecutorNeeds) -> Mapping[str, Node]:
         """Return the nodes that are ineligible for these needs, regardless of the owners of the pods on them."""
-        key = needs.requests, needs.pool.model_dump_json(), needs.architectures, needs.tolerations
+        key = needs.requests, needs.pool.model_dump_json(), needs.architectures, needs.assumed, needs.tolerations
         known = self._ineligible.get(key)
         if known is None:
             nodes = (evaluate_node(node, self.taken.get(name, _NOTHING), needs) for name, node in self.nodes.items())
@@ -181,5 +181,6 @@ def needs_of(resource: StreamAutoscaler, application: Application, nodes: Mappin
         ),
         pool=resource.spec.node_pool,
         architectures=frozenset(spec.architectures) or frozenset(architectures - {""}),
+        assumed=not spec.architectures,
         tolerations=sample.tolerations if sample is not None else (),
     )

@@ -23,6 +23,8 @@ class ExecutorNeeds:
     pool: LabelSelector = ALL_NODES
     #: Architectures of its image; empty for any.
     architectures: frozenset[str] = frozenset()
+    #: Whether these are only those of the nodes that it runs on.
+    assumed: bool = False
     #: Its tolerations.
     tolerations: tuple[Toleration, ...] = ()
 
@@ -43,7 +45,7 @@ def evaluate_node(node: NodeRecord, taken: Room, needs: ExecutorNeeds) -> Node:
         Reason.NOT_IN_POOL: _outside(node, needs.pool),
         Reason.NOT_READY: node.unready,
         Reason.CORDONED: node.closed_to(lambda taint: tolerated(taint, needs.tolerations)),
-        Reason.WRONG_ARCHITECTURE: _wrong_architecture(node, needs.architectures),
+        Reason.WRONG_ARCHITECTURE: _wrong_architecture(node, needs),
         Reason.NO_ROOM: _lack(node, taken, needs.requests),
     }
     first = next(((reason, problem) for reason, problem in problems.items() if problem), None)
@@ -98,11 +100,14 @@ def _label(labels: Mapping[str, str], key: str) -> str:
     return f"{key}={labels[key]}" if key in labels else "no such label"
 
 
-def _wrong_architecture(node: NodeRecord, architectures: frozenset[str]) -> str:
-    if not architectures or node.architecture in architectures:
+def _wrong_architecture(node: NodeRecord, needs: ExecutorNeeds) -> str:
+    if not needs.architectures or node.architecture in needs.architectures:
         return ""
     has = f"the node is {node.architecture}" if node.architecture else "the node's architecture is not known"
-    return f"the image supports {', '.join(sorted(architectures))}, {has}"
+    known = ", ".join(sorted(needs.architectures))
+    if needs.assumed:
+        return f"the application runs on {known}, {has}; if the image has both, list them in executor.architectures"
+    return f"spec.executor.architectures has {known}, {has}"
 
 
 def _lack(node: NodeRecord, taken: Room, requested: Room) -> str:

@@ -243,11 +243,12 @@ class _Written:
 
     def __get_pydantic_json_schema__(self, _schema: CoreSchema, _handler: Any) -> dict[str, Any]:
         least, most = format_span(self.min_s), format_span(self.max_s)
-        rule = f"duration(self) >= duration('{least}') && duration(self) <= duration('{most}')"
-        message = f"expected a duration from {least} to {most}"
+        # No pattern, which the API server would show instead of a sentence.
+        within = f"duration(self) >= duration('{least}') && duration(self) <= duration('{most}')"
+        rule = f"self.matches(r'^{SPAN_PATTERN}$') && {within}"
+        message = f"expected a duration from {least} to {most} in h, m, s and ms, such as 1h30m; a day is 24h"
         return {
             "type": "string",
-            "pattern": f"^({NEVER}|{SPAN_PATTERN})$" if self.never else f"^{SPAN_PATTERN}$",
             "maxLength": 36,
             "x-kubernetes-validations": [
                 {"rule": f"self == '{NEVER}' || ({rule})" if self.never else rule, "message": message}

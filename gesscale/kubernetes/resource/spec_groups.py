@@ -24,8 +24,8 @@ from gesscale.kubernetes.resource.parts import (
     like,
     rule_of,
 )
+from gesscale.options import PolicyOptions
 from gesscale.policies import policy_names
-from gesscale.policies.gesscale.settings import GesscaleSettings
 from gesscale.policies.registry import policy_info
 from gesscale.settings.analyze import AnalyzeSettings
 from gesscale.settings.groups import MonitorSettings
@@ -68,14 +68,6 @@ class MonitorSpec(ResourcePart):
         return MonitorSettings.model_validate(given, by_name=True)
 
 
-class GesscaleSpec(ResourcePart):
-    """The settings of policy gesscale."""
-
-    law: Literal["auto", "eq1", "batch-time"] = like(GesscaleSettings, "law")
-    late_minute_price: float = like(GesscaleSettings, "late_minute_price")
-    change_price: float = like(GesscaleSettings, "change_price")
-
-
 class PolicySpec(ResourcePart):
     """A scaling policy and its settings."""
 
@@ -84,20 +76,12 @@ class PolicySpec(ResourcePart):
     )
     """A policy that the controller has; `gesscale policies list` lists them. The default has the lowest cost on the
     arena's loads; gesscale-2021 is the paper's policy."""
-    stabilization_window_s: Span | None = like(AnalyzeSettings, "stabilization_window_s")
-    cpu_high_pct: float = like(AnalyzeSettings, "cpu_high_pct")
-    cpu_low_pct: float = like(AnalyzeSettings, "cpu_low_pct")
-    seed: int = like(AnalyzeSettings, "seed")
-    node_choice: Literal["random", "nearest"] = like(AnalyzeSettings, "node_choice")
-    gesscale: GesscaleSpec | None = None
-    """Settings of `gesscale`."""
     own_settings: dict[str, Any] = Field(
         default_factory=dict, alias="settings", json_schema_extra={"x-kubernetes-preserve-unknown-fields": True}
     )
-    """Settings of any other policy, with the names and units of a settings file, such as `{cooldown: 3m}` for
-    `daedalus`: docs/reference/settings.md. The controller validates them; invalid ones set the condition
-    SettingsInvalid. Default: the defaults of the policy."""
-    RULES = tuple(map(rule_of, AnalyzeSettings.CONSTRAINTS))
+    """Settings of this policy, with the names and units of a settings file, such as `{late_minute_price: 20}` for
+    `gesscale` or `{cooldown: 3m}` for `daedalus`: docs/reference/settings.md. The controller validates them; invalid
+    ones set the condition SettingsInvalid. Default: the defaults of the policy."""
 
     def settings(self) -> AnalyzeSettings:
         """Return the settings of Analyze.
@@ -105,25 +89,33 @@ class PolicySpec(ResourcePart):
         Raises
         ------
         SettingsError
-            The policy's own settings are invalid.
+            The policy has no such settings, or they are invalid.
         """
-        given = {name: value for name, value in self if name in AnalyzeSettings.model_fields}
-        given |= {"policy": self.name, "gesscale": dict(self.gesscale or {})}
-        if self.own_settings:
-            info = policy_info(self.name)
-            if info.settings is GesscaleSettings:
-                raise SettingsError("policy-settings-misplaced", place=_SETTINGS, policy=self.name)
-            if info.settings is None:
-                raise SettingsError("policy-without-settings", place=_SETTINGS, policy=self.name)
-            given[info.group] = _validated(self.own_settings, info.settings)
+        info = policy_info(self.name)
+        count = len(json.dumps(self.own_settings))
+        if count > MAX_POLICY_SETTINGS_CHARS:
+            limit = MAX_POLICY_SETTINGS_CHARS
+            raise SettingsError("policy-settings-oversized", place=_SETTINGS, limit=limit, count=count)
+        shared = {PolicyOptions.model_fields[name].alias or name for name in info.accepts}
+        common = {key: value for key, value in self.own_settings.items() if key in shared}
+        own = {key: value for key, value in self.own_settings.items() if key not in shared}
+        if own and info.settings is None:
+            fields = {"policy": self.name, "got": list(own), "known": sorted(shared) or ["none"]}
+            raise SettingsError("policy-without-settings", place=_SETTINGS, **fields)
+        given = {"policy": self.name, **dict(_given(common, PolicyOptions))}
+        if info.settings is not None:
+            given[info.group] = _validated(own, info.settings)
         return AnalyzeSettings.model_validate(given, by_name=True)
+
+
+def _given(common: Mapping[str, Any], kind: type[PolicyOptions]) -> Iterator[tuple[str, Any]]:
+    """Yield the shared settings that are given, by their names in code."""
+    settings = _validated(common, kind)
+    return ((name, getattr(settings, name)) for name in settings.model_fields_set)
 
 
 def _validated(own: Mapping[str, Any], kind: type[BaseModel]) -> BaseModel:
     """Validate a policy's own settings."""
-    count = len(json.dumps(own))
-    if count > MAX_POLICY_SETTINGS_CHARS:
-        raise SettingsError("policy-settings-oversized", place=_SETTINGS, limit=MAX_POLICY_SETTINGS_CHARS, count=count)
     try:
         settings = kind.model_validate(own)
     except ValidationError as error:

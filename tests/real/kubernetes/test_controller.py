@@ -41,7 +41,7 @@ def test_modes_pauses_and_overrides_are_applied(world):
     world.add("pauses", pause={"reason": "maintenance"})
     world.add("named", offered=100, override={"nodes": [near, far], "until": YEARS_AHEAD})
     world.add("expires", offered=100, override={"nodes": [far], "until": YEARS_AHEAD})
-    world.add("torn", workflow="both", policy={"cpuHighPct": 80})
+    world.add("torn", workflow="both", policy={"settings": {"law": "eq1"}})
     world.add("whole", workflow="both")
     world.add("misspelt", policy={"name": "daedalus", "settings": {"cooldwn": "3m"}})
     with controller(world) as process:
@@ -58,7 +58,7 @@ def test_modes_pauses_and_overrides_are_applied(world):
         until(lambda: world.reason("named") == "Overridden", "an override")
         for name in ("torn", "whole"):
             until(lambda name=name: world.condition(name, "Ready").get("reason") == "SettingsDiffer", "a fault")
-        assert "policy.cpuHighPct" in world.condition("whole", "Ready")["message"]
+        assert "policy.settings" in world.condition("whole", "Ready")["message"]
         until(lambda: world.condition("misspelt", "SettingsInvalid").get("status") == "True", "a wrong key")
         assert world.condition("misspelt", "Ready")["message"].endswith("cooldown")  # the nearest key
         for name in ("advises", "rehearses", "pauses", "torn", "whole", "misspelt"):
@@ -68,7 +68,7 @@ def test_modes_pauses_and_overrides_are_applied(world):
         soon = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(until_s))
         world.patch("expires", {"override": {"until": soon}})
         world.patch("pauses", {"pause": None})
-        world.patch("torn", {"policy": {"cpuHighPct": 90}})
+        world.patch("torn", {"policy": None})
         until(lambda: world.order("pauses"), "an order after the pause")
         until(lambda: world.order("torn") and world.order("whole"), "orders after the settings agree")
         until(lambda: world.reason("expires") not in {"", "Overridden"}, "the end of the override")

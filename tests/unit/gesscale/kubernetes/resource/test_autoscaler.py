@@ -24,7 +24,7 @@ def test_a_resource_needs_nothing_but_a_name():
 
 def test_its_groups_become_settings():
     monitor = {"period": "30s", "window": "90s", "source": "Prometheus", "prometheusUrl": PROMETHEUS}
-    policy = {"name": "thr-nlaware", "stabilizationWindow": "1h30m", "cpuLowPct": 20}
+    policy = {"name": "thr-nlaware", "settings": {"stabilization_window": "90m", "cpu_low_pct": 20}}
     spec = read_autoscaler(resource({"monitor": monitor, "policy": policy})).spec
     monitor, analyze = spec.monitor.settings(), spec.policy.settings()
     assert (monitor.period_s, monitor.window_s, monitor.source) == (30.0, 90.0, "prometheus")
@@ -41,10 +41,9 @@ RULE = "resource-rule-violated"
         ({"minReplica": 2}, "spec.minReplica", "setting-unknown"),
         ({"minReplicas": 3, "maxReplicas": 2}, "spec", RULE),
         ({"minReplicas": 0}, "spec.minReplicas", "setting-invalid"),
-        ({"policy": {"cpuLowPct": 90}}, "spec.policy", RULE),
         ({"policy": {"name": "gescale"}}, "spec.policy.name", "policy-not-available"),
         ({"policy": {"name": "/tmp/mine.py:CARD"}}, "spec.policy.name", "policy-not-available"),
-        ({"policy": {"gesscale": {"slow": "1m"}}}, "spec.policy.gesscale.slow", "setting-unknown"),
+        ({"policy": {"cpuLowPct": 90}}, "spec.policy.cpuLowPct", "setting-unknown"),
         ({"upstream": ["near"]}, "", RULE),
         ({"upstream": ["a", "a"]}, "spec.upstream", "names-repeated"),
         ({"driver": {"node": "edge1"}}, "spec.driver", RULE),

@@ -35,8 +35,8 @@ SPEC = {
     "monitor": {"period": "1m", "window": "1m", "history": "5m", "staleAfter": "3m", "timeout": "5s"},
     "policy": {
         "name": "rules",
-        "seed": 1,
         "settings": {
+            "seed": 1,
             "rules": [
                 {
                     "operator": "*",
@@ -44,9 +44,8 @@ SPEC = {
                     "by": {"percent": 50},
                     "when": [{"metric": "lag", "above": 5, "for": "1m"}],
                 }
-            ]
+            ],
         },
-        "gesscale": {"changePrice": 3},
     },
     "reconfiguration": {"strategy": "Live", "rescaleTimeout": "5m"},
     "mode": "Act",

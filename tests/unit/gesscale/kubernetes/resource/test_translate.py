@@ -13,6 +13,8 @@ from gesscale.kubernetes.resource.translate import (
 from gesscale.model.workflow import BatchCap
 from gesscale.plan.directives import Override, Pause
 
+RULE = {"operator": "*", "action": "scale-out", "by": {"percent": 50}}
+
 
 def resource(name, namespace="taxi", **spec):
     return {"metadata": {"name": name, "namespace": namespace}, "spec": spec}
@@ -63,7 +65,7 @@ def test_modes_pauses_and_overrides_become_directives():
 def test_operators_of_a_workflow_must_have_equal_settings():
     found = group_into_workflows(
         [
-            resource("clean", workflow="rides", policy={"seed": 7}),
+            resource("clean", workflow="rides", policy={"settings": {"law": "eq1"}}),
             resource("near", workflow="rides", slo="30s", monitor={"period": "30s"}),
             resource("alone"),
         ]
@@ -73,7 +75,11 @@ def test_operators_of_a_workflow_must_have_equal_settings():
     fault = the_fault(found.faults, "near")
     assert fault.reason is FaultReason.SETTINGS_DIFFER
     (problem,) = fault.problems
-    assert [each.partition(" ")[0] for each in problem.fields["settings"]] == ["policy.seed", "monitor.period", "slo"]
+    assert [each.partition(" ")[0] for each in problem.fields["settings"]] == [
+        "policy.settings",
+        "monitor.period",
+        "slo",
+    ]
 
 
 def test_an_unknown_upstream_stops_its_workflow():
@@ -121,8 +127,16 @@ def test_an_object_without_a_name_stops_no_other(nonsense):
     [
         ({"name": "daedalus", "settings": {"cooldwn": "3m"}}, "setting-unknown", "spec.policy.settings, cooldwn"),
         ({"name": "daedalus", "settings": {"cooldown": "soon"}}, "duration-invalid", "spec.policy.settings, cooldown"),
-        ({"name": "gesscale", "settings": {"law": "eq1"}}, "policy-settings-misplaced", "spec.policy.settings"),
+        ({"name": "hpa-cpu", "settings": {"change_price": 3}}, "setting-unknown", "spec.policy.settings, change_price"),
+        ({"settings": {"cpu_high_pct": 80}}, "setting-unknown", "spec.policy.settings, cpu_high_pct"),
+        ({"name": "thr-nlaware", "settings": {"cpu_low_pct": 95}}, "settings-out-of-order", "spec.policy.settings"),
         ({"name": "static", "settings": {"cooldown": "3m"}}, "policy-without-settings", "spec.policy.settings"),
+        # A list that has no valid item is not called too short as well.
+        (
+            {"name": "rules", "settings": {"rules": [{**RULE, "when": [{"metric": "lag", "above": 5}]}]}},
+            "setting-required",
+            "spec.policy.settings, rules.0.when.0.for",
+        ),
         ({"name": "rules", "settings": {"file": "/etc/passwd"}}, "policy-settings-file", "spec.policy.settings.file"),
         ({"name": "rules", "settings": {"rules": ["x" * 70_000]}}, "policy-settings-oversized", "spec.policy.settings"),
     ],
@@ -140,7 +154,7 @@ def test_invalid_policy_settings_have_their_own_fault(policy, code, place):
 
 
 def test_the_settings_of_a_policy_are_those_of_a_settings_file():
-    policy = {"name": "daedalus", "seed": 7, "settings": {"cooldown": "3m", "max_step_up": 2}}
+    policy = {"name": "daedalus", "settings": {"seed": 7, "cooldown": "3m", "max_step_up": 2}}
     found = group_into_workflows([resource("near", policy=policy)]).workflows["taxi", "near"].policy_settings
     assert (found.policy, found.seed) == ("daedalus", 7)
     assert (found.daedalus.cooldown_s, found.daedalus.max_step_up) == (180.0, 2)
