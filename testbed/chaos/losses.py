@@ -40,7 +40,7 @@ SCENARIO = Scenario(
 NOTICES = frozenset({"NodeLeft", "ReplicaLost"})
 #: Losses after which no replica must move.
 _NONE_LOST = frozenset({NodeLoss.API_AWAY, NodeLoss.DRIVER_DRAINED, NodeLoss.DRIVER_DELETED})
-_START_S, _FULL_RATE_S, _RECOVERY_S, _SETTLED_S, _POLL_S = 300.0, 180.0, 240.0, 15.0, 1.0
+_START_S, _FULL_RATE_S, _RECOVERY_S, _SETTLED_S, _POLL_S = 480.0, 180.0, 240.0, 15.0, 2.0
 
 
 @dataclass(slots=True)

@@ -47,9 +47,14 @@ class KubernetesObserver:
 
     def poll(self) -> None:
         """Poll once; errors are ignored, as the next poll tries again."""
-        for poll in (self._poll_orders, self._poll_driver, self._poll_batches, self._poll_executors):
-            with suppress(ClusterError, MetricsUnavailableError):
-                poll()
+        with suppress(ClusterError):
+            self._poll_orders()
+        try:
+            self._poll_batches()
+            self._poll_executors()
+        except MetricsUnavailableError:
+            with suppress(ClusterError):
+                self._poll_driver()
 
     def ordered(self) -> list[SeenOrder]:
         """Return the orders, oldest first."""
