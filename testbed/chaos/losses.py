@@ -183,28 +183,33 @@ class LossTrial:
 def run_losses(
     losses: Sequence[NodeLoss], topology: Topology, folder: Path, progress: ProgressLog, *, away_s: float
 ) -> tuple[LossRecord, ...]:
-    """Run losses one after the other, with a new query after one that did not recover; records are appended.
+    """Run losses one after the other, with a new cluster after one that failed; records are appended.
+
+    A loss that cannot be injected or undone has no record.
 
     Raises
     ------
     GesscaleError
-        If something cannot be started, injected or undone; everything is cleaned up.
+        If cluster or query cannot be started; everything is cleaned up.
     """
     remaining, records = list(losses), []
-    progress.log(f"starting a Kubernetes cluster on {topology.name}")
-    with kubernetes_up(topology) as cluster:
-        while remaining:
-            query = folder.resolve() / f"query-{datetime.now().astimezone():%m%d-%H%M%S}"
-            query.mkdir(parents=True)
-            progress.log(f"starting a query: {query}")
-            with _running(
-                KubernetesApplication(cluster=cluster, scenario=SCENARIO, folder=query), away_s, progress.log
-            ) as trial:
+    while remaining:
+        query = folder.resolve() / f"query-{datetime.now().astimezone():%m%d-%H%M%S}"
+        query.mkdir(parents=True)
+        progress.log(f"starting a cluster on {topology.name} and a query: {query}")
+        with kubernetes_up(topology) as cluster:
+            application = KubernetesApplication(cluster=cluster, scenario=SCENARIO, folder=query)
+            with _running(application, away_s, progress.log) as trial:
                 while remaining:
-                    records.append(trial.run(remaining.pop(0)))
-                    add_loss(records[-1], folder)
-                    progress.log(", ".join(f"{name} {value}" for name, value in asdict(records[-1]).items()))
-                    if not records[-1].kept:
+                    try:
+                        record = trial.run(remaining.pop(0))
+                    except ClusterError as error:
+                        progress.warn(error.problem)
+                        break
+                    records.append(record)
+                    add_loss(record, folder)
+                    progress.log(", ".join(f"{name} {value}" for name, value in asdict(record).items()))
+                    if not record.kept:
                         break
     return tuple(records)
 

@@ -114,7 +114,7 @@ def losses(
     shown = losses_table(written)
     (folder / REPORT).write_text(shown.markdown())
     emit(written, output, [shown.for_terminal()])
-    if not all(record.kept for record in records):
+    if len(records) < len(chosen) or not all(record.kept for record in records):
         raise typer.Exit(1)
 
 
