@@ -24,7 +24,7 @@ from scale_up_gaps import ADDED, FIRST, MEASURES, batches, program, scale_up, su
 
 from testbed.kubernetes.cluster import KubernetesTestBed, kubernetes_up
 from testbed.live.kubernetes import KubernetesApplication
-from testbed.live.scenario import KUBE3, LiveOperator
+from testbed.live.scenario import KUBE5, LiveOperator
 
 TOPOLOGY = "name: gaps\nlatency: {file: map.csv, unit: ms, kind: rtt}\ndriver_node: control\nsubnet: 10.77.218.0/24\n"
 DELAYS = ",control,home,near,far\ncontrol,0,8,8,8\nhome,8,0,8,20\nnear,8,8,0,12\nfar,8,20,12,0\n"
@@ -74,7 +74,13 @@ def measure(cluster: KubernetesTestBed, case: str, rounds: int, output: Path | N
     """Measure a case on a cluster."""
     query, measure, *more = case.split(":")
     cap_kind = more[0] if more else "grows"
-    scenario = replace(KUBE3, operators=(LiveOperator(name=OPERATOR),), period_s=PERIOD_S, max_replicas=len(FIRST) + 1)
+    scenario = replace(
+        KUBE5,
+        topology="kube3",
+        operators=(LiveOperator(name=OPERATOR),),
+        period_s=PERIOD_S,
+        max_replicas=len(FIRST) + 1,
+    )
     with TemporaryDirectory() as name:
         folder = Path(name).resolve()
         application = KubernetesApplication(cluster=cluster, scenario=scenario, folder=folder)

@@ -123,40 +123,24 @@ def _last_decision(resource: Resource) -> dict[str, Any]:
     last, load, advised, pool, latency_map, row_age = (
         group_of(status, key) for key in ("lastDecision", "load", "recommendation", "nodePool", "latencyMap", "rowAge")
     )
-    model, message = status.get("model"), latency_map.get("message", "")
+    reading = {
+        "input_rows_per_s": load.get("inputRowsPerSecond"),
+        "throughput_rows_per_s": load.get("throughputRowsPerSecond"),
+        "backlog_rows": load.get("backlogRows"),
+        "saturated_share": load.get("saturatedShare"),
+        "placement": status.get("placement", ()),
+    }
+    model = ModelStatus.model_validate(status["model"]).summary() if status.get("model") else None
+    analysis = {"verdict": "", "reason": "", "detail": "", "headroom_pct": None, "reading": reading, "model": model}
     return {
         "at_s": parse_instant_s(last["at"]),
         "operator": f"{metadata['namespace']}/{metadata['name']}",
         "policy": group_of(group_of(resource, "spec"), "policy").get("name", ""),
         "sentence": last.get("message", ""),
-        "analysis": {
-            "verdict": "",
-            "reason": "",
-            "detail": "",
-            "reading": {
-                "input_rows_per_s": load.get("inputRowsPerSecond"),
-                "throughput_rows_per_s": load.get("throughputRowsPerSecond"),
-                "backlog_rows": load.get("backlogRows"),
-                "saturated_share": load.get("saturatedShare"),
-                "placement": status.get("placement", ()),
-            },
-            "nd_max_ms": status.get("ndMaxMs"),
-            "mst": status.get("mst"),
-            "headroom_pct": None,
-            "model": ModelStatus.model_validate(model).summary() if model else None,
-        },
-        "plan": {
-            "placement": advised.get("placement", ()),
-            "nd_max_ms": advised.get("ndMaxMs"),
-            "mst": advised.get("mst"),
-            "rejections": (),
-        },
+        "analysis": analysis | {"nd_max_ms": status.get("ndMaxMs"), "mst": status.get("mst")},
+        "plan": {"placement": (), "rejections": (), "nd_max_ms": advised.get("ndMaxMs"), "mst": None, **advised},
         "outcome": {"status": last.get("outcome", ""), "detail": "", "seconds": None},
-        "latency_map": {
-            "age_s": latency_map.get("ageSeconds"),
-            "stale": message if latency_map.get("stale") else "",
-            "problem": "" if latency_map.get("stale") else message,
-        },
+        "latency_map": {"age_s": latency_map.get("ageSeconds"), "problem": latency_map.get("message", "")},
         "row_age": {"text": row_age.get("text", ""), "late_s": row_age.get("lateSeconds")},
         "ineligible": [
             {"node": node, "reason": each["reason"], "detail": detail.strip(), "others": each["count"] - 1}

@@ -58,7 +58,12 @@ class KubernetesObserver:
 
     def ordered(self) -> list[SeenOrder]:
         """Return the orders, oldest first."""
-        return sorted(self.orders.values(), key=lambda order: order.at_s)
+        return sorted([*self.orders.values()], key=lambda order: order.at_s)
+
+    def in_force(self, at_s: float) -> frozenset[str]:
+        """Return the placement of the order in force at an instant; empty before the first."""
+        placements = [order.placement for order in self.ordered() if order.at_s <= at_s]
+        return frozenset(placements[-1] if placements else ())
 
     def rescale_of(self, decision: Decision) -> Rescale:
         """Return the change that a decision ordered, with the first tasks on its nodes."""

@@ -15,13 +15,15 @@ from gesscale.service.documents import RecordDocument
 from gesscale.service.recorded import write_page, write_served
 from testbed.cluster.topology import read_topology
 from testbed.demo.kubernetes_observer import KubernetesObserver
+from testbed.demo.node_losses import LATE_S, LOSSES, check_losses, losing_nodes
 from testbed.demo.taxi import TaxiJob, prepare_rides
 from testbed.kubernetes import cluster as clusters
 from testbed.kubernetes.store import ETCD, Store
 from testbed.live.kubernetes import SPACE, KubernetesApplication
+from testbed.live.node_losses import prepare
 from testbed.live.nodes import ProgressLog
 from testbed.live.record import DayResult
-from testbed.live.report import PromiseCheck, check_both_directions, check_rows, write_report
+from testbed.live.report import LATE_SHARE, PromiseCheck, check_both_directions, check_row_age, check_rows, write_report
 from testbed.live.scenario import Scenario
 from testbed.pipeline.rides import bundled_demand
 from testbed.pipeline.sink import verify_sink
@@ -57,11 +59,12 @@ def run_demo(scenario: Scenario, folder: Path, console: Console, *, store: Store
     log = ProgressLog(console).log
     rides = prepare_rides(bundled_demand(), scenario.share, scenario.copies, log)
     with ExitStack() as stack:
-        log("starting a Kubernetes cluster with three kubelets and delays between them")
+        log(f"starting a Kubernetes cluster on {scenario.topology}, with delays between its nodes")
         cluster = stack.enter_context(clusters.kubernetes_up(read_topology(scenario.topology), store))
         log(f"nodes {', '.join(cluster.node_names)}; objects in {store}; kubeconfig {cluster.kubeconfig}")
         application = KubernetesApplication(cluster=cluster, scenario=scenario, folder=folder.resolve())
         application.create_resources()
+        prepare(application)
         name = application.operator.name
         log(f"created StreamAutoscaler {name}, mode Act; driver on {application.driver_node}")
         stack.enter_context(application.controller())
@@ -69,17 +72,25 @@ def run_demo(scenario: Scenario, folder: Path, console: Console, *, store: Store
         job = TaxiJob(scenario=scenario, rides=rides.folder)
         application.submit((*job.program(application.operator, application.folder), "--autoscaler", name))
         log(f"submitted the driver; live page: {application.page_url or folder / 'controller.log'}")
-        _await_end(observer, rides.rows, scenario.day_s + scenario.drain_s)
+        with losing_nodes(observer) as losses:
+            _await_end(observer, rides.rows, scenario.day_s + scenario.drain_s)
         console.print(application.kubectl("get", "streamautoscalers"), highlight=False)
         if verbose:
             console.print(application.kubectl("describe", "streamautoscaler", name), highlight=False)
+            console.print(application.kubectl("get", "events", "--sort-by=.lastTimestamp"), highlight=False)
         served = read_served(application.page_url, f"{SPACE}/{name}")
     record = observer.record
     record.decisions.extend(map(codec(Decision).validate_python, served["decisions"]))
     record.rescales.extend(observer.rescale_of(each) for each in record.acted if each.plan.before)
     sink = verify_sink(folder / "sink", rides.rows)
     day = DayResult(records={name: record}, produced=rides.rows, sink=sink)
-    checks = [check_both_directions(record.rescales), _placed_check(observer), *check_rows(day)]
+    checks = [
+        check_both_directions(record.rescales),
+        _placed_check(observer),
+        *check_losses(observer, losses),
+        check_row_age(record, LATE_SHARE * scenario.day_s + LATE_S * len(LOSSES)),
+        *check_rows(day),
+    ]
     more = {"policy": scenario.policy, "cleaning": rides.cleaning}
     hints = {
         "page with a time slider": f"{folder}/page.html",

@@ -60,7 +60,7 @@ def demo(
     fsync_ms: FsyncOption = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print all tables and the resource.")] = False,
 ) -> None:
-    """Scale a day of taxi rides on three kubelets of this machine, in about eight minutes.
+    """Scale a day of taxi rides on five kubelets of this machine, and lose two of them, in about seven minutes.
 
     Exits 1 if a promise is broken.
     """
@@ -68,13 +68,13 @@ def demo(
 
     from gesscale.cli.process_exit import end_as_ctrl_c_does
     from testbed.demo.on_kubernetes import run_demo
-    from testbed.live.scenario import KUBE3
+    from testbed.live.scenario import KUBE5
 
     _require_rights()
     end_as_ctrl_c_does()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    if not run_demo(KUBE3, folder, stderr_console, store=Store(kind=store, fsync_ms=fsync_ms), verbose=verbose):
+    if not run_demo(KUBE5, folder, stderr_console, store=Store(kind=store, fsync_ms=fsync_ms), verbose=verbose):
         raise typer.Exit(1)
 
 

@@ -110,6 +110,21 @@ def check_rows(day: DayResult) -> tuple[PromiseCheck, ...]:
     )
 
 
+#: Share of a day in which rows may be late: replicas are added when rows are expected to be late, at their price.
+LATE_SHARE = 0.1
+
+
+def check_row_age(record: Record, allowed_s: float) -> PromiseCheck:
+    """Check that rows were late for no longer than is allowed in all, and are in time at the end."""
+    ages = [each.row_age for each in record.decisions if each.row_age is not None and each.row_age.seconds is not None]
+    late_s = max((each.late_s or 0.0 for each in ages), default=0.0)
+    oldest_s = max((each.seconds or 0.0 for each in ages), default=0.0)
+    last = ages[-1].text if ages else "unknown"
+    kept = bool(ages) and late_s <= allowed_s and (ages[-1].seconds or 0.0) <= ages[-1].objective_s
+    detail = f"oldest row {oldest_s:.0f} s; late for {late_s:.0f} s of {allowed_s:.0f} s; at the end {last}"
+    return PromiseCheck("rows in time", kept, detail)
+
+
 SETTLE_S = 25.0
 #: Characters of a line of summary.txt, so that no column is cut.
 _WIDTH = 500

@@ -224,8 +224,10 @@ WORKFLOW = Scenario(
     operators=(CLEAN, NEAREST), kafka=TopicInput(), scaling_promised=False, share=0.09, copies=1, max_replicas=3
 )
 
-#: `testbed kubernetes demo`: the day of `make demo`, with a load that three nodes can carry.
-KUBE3 = Scenario(topology="kube3", share=0.066, max_replicas=3, drain_s=180.0)
+#: `testbed kubernetes demo`: the day of `make demo`, on five nodes, with a load that three can carry.
+KUBE5 = Scenario(
+    topology="kube5", operators=(LiveOperator(service_ms_per_row=1.9),), share=0.066, max_replicas=3, drain_s=180.0
+)
 
 
 def prepare_settings(scenario: Scenario, topology: Topology, folder: Path, config: Path | None = None) -> Settings:

@@ -13,7 +13,7 @@ from gesscale.service.recorded import read_record, write_served
 from testbed.demo.kubernetes_observer import KubernetesObserver, SeenOrder
 from testbed.demo.on_kubernetes import read_served
 from testbed.live.kubernetes import KubernetesApplication
-from testbed.live.scenario import KUBE3
+from testbed.live.scenario import KUBE5
 
 NAME = "streams/nearest"
 
@@ -46,7 +46,7 @@ def test_a_controller_that_does_not_answer_is_named():
 
 
 def test_the_address_of_the_page_is_read_from_the_log(tmp_path):
-    application = KubernetesApplication(cluster=None, scenario=KUBE3, folder=tmp_path)
+    application = KubernetesApplication(cluster=None, scenario=KUBE5, folder=tmp_path)
     log = tmp_path / "controller.log"
     log.write_text("")
     assert application.page_url == ""

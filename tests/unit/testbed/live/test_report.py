@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 from model_summaries import both_laws
-from recorded_steps import decided
+from page_world import growing
+from recorded_steps import decided, overloaded
 from rich.console import Console
 
+from gesscale.model.decision import Decision
 from gesscale.model.model_text import model_lines
-from gesscale.model.observation import Batch
+from gesscale.model.observation import Batch, RowAge
 from testbed.live.record import DayResult, Record
-from testbed.live.report import check_rows, operator_figures, write_report
+from testbed.live.report import check_row_age, check_rows, operator_figures, write_report
 from testbed.pipeline.sink import SinkCount
 
 #: The summary at the end of a demo: the golden text of its wording.
@@ -99,3 +101,34 @@ def test_a_run_without_batches_has_figures_and_a_picture(tmp_path: Path) -> None
     assert list(summary["operators"]) == ["clean", "nearest"]
     assert summary["operators"]["clean"]["model"]["law"] == "batch-time"
     assert summary["operators"]["nearest"]["model"] is None
+
+
+def aged(row_age_s: float | None, late_s: float) -> Decision:
+    return replace(decided(1000.0), row_age=RowAge(objective_s=20.0, seconds=row_age_s, late_s=late_s))
+
+
+@pytest.mark.parametrize(
+    ("decisions", "kept"),
+    [
+        ([aged(4.0, 0.0), aged(25.0, 9.0), aged(None, 9.0), aged(2.0, 10.0)], True),
+        ([aged(45.0, 11.0), aged(2.0, 11.0)], False),  # late for too long
+        ([aged(4.0, 0.0), aged(21.0, 1.0)], False),  # late at the end
+        ([aged(None, 0.0)], False),  # nobody knows
+        ([], False),
+    ],
+)
+def test_rows_are_in_time_if_they_were_seldom_late(decisions: list[Decision], kept: bool) -> None:
+    record = Record(began_at_s=1000.0)
+    record.add(tuple(decisions))
+    assert check_row_age(record, allowed_s=10.0).kept is kept
+
+
+def test_the_changes_have_their_delay_and_reason_uncut(tmp_path: Path) -> None:
+    record = Record(began_at_s=1000.0)
+    record.add((overloaded(1010.0), growing(1020.0)))
+    record.add_batches((batch(0, 1000, ("hub",), 0.0),))
+    result = DayResult(records={"op": record}, produced=50, sink=count(50, 50, expected=50))
+    write_report(result, [], tmp_path, Console(file=io.StringIO()), more={})
+    lines = [line.split("\u2502") for line in (tmp_path / "summary.txt").read_text().splitlines() if "+mid" in line]
+    # NDmax of the new placement: unknown, then 50 ms
+    assert [(cells[4].strip(), cells[-2].strip()) for cells in lines] == [("–", "Overloaded"), ("50", "Overloaded")]
