@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from gesscale.model.decision import Analysis, Plan, Reason
 from gesscale.plan.directives import Directive
-from gesscale.plan.node_ranking import ineligible_nodes, resized
+from gesscale.plan.node_ranking import ineligible_nodes, nd_max_ms, resized
 from gesscale.ports import ClusterState, Knowledge
 
 #: Reasons of changes that are newer than the order of a lost replica.
@@ -67,13 +67,14 @@ def _restored(
         parts.append(f"the replica on {gone} was lost and is replaced on {', '.join(replacing)}")
     if waiting:
         parts.append(_not_replaced(waiting, live, cluster, name))
+    placement = tuple(sorted({*target, *waiting}))  # one that no node can take starts when its node returns
     return Plan(
         operator=name,
         reason=Reason.REPLICA_LOST,
         detail="; ".join(parts),
         before=tuple(sorted(live)),
-        # A replica that no node can take stays ordered, so it starts when its node returns.
-        placement=tuple(sorted({*target, *waiting})),
+        placement=placement,
+        nd_max_ms=nd_max_ms(knowledge.latencies.map, placement, driver_node),
         rejections=plan.rejections,
     )
 
