@@ -211,6 +211,8 @@ def run_losses(
                     progress.log(", ".join(f"{name} {value}" for name, value in asdict(record).items()))
                     if not record.kept:
                         break
+        for bulky in ("sink", "rides", f"checkpoint-{application.operator.name}"):
+            shutil.rmtree(query / bulky, ignore_errors=True)
     return tuple(records)
 
 
@@ -240,5 +242,3 @@ def _running(application: KubernetesApplication, away_s: float, log: Callable[[s
             yield trial
         finally:
             application.save_state()
-            for bulky in (folder / "sink", rides, checkpoint):
-                shutil.rmtree(bulky, ignore_errors=True)
