@@ -15,11 +15,14 @@ from faulty_ports import (
 )
 from spark_scenes import QUIET, Notes, equal_delays, one_operator
 
+from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
 from gesscale.model.decision import Decision, Reason
+from gesscale.model.order import Order
 from gesscale.model.undone_changes import undone_changes
 from gesscale.options import PolicyOptions
 from gesscale.policies import policy_named
+from gesscale.ports import Knowledge
 from testbed.arena.worlds.scenes import Physics, plant_of
 from testbed.simulator.scene import Scene
 from testbed.simulator.simulation import assemble
@@ -59,6 +62,12 @@ def run(
     )
     wired(loop).run(clock, scene.period_s, notes.on_decisions, min_period_s=scene.min_period_s)
     return notes
+
+
+def ordered(placement: tuple[str, ...]) -> Callable[[ControlLoop], ControlLoop]:
+    """Let the loop know the order of the first replicas of ``op``, as it does where a driver waits for one."""
+    order = Order(placement=placement, at_s=-600.0, before=0, reason="FirstPlacement", downtime_s=0.0)
+    return lambda loop: replace(loop, knowledge=MemoryKnowledge(known=Knowledge(orders={"op": (order,)})))
 
 
 def undone_after(decisions: Sequence[Decision], from_s: float) -> int:
