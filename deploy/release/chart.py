@@ -9,13 +9,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import yaml
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
-NAMESPACE = "gesscale"
 
 _IMAGE = {"type": "string", "minLength": 1, "pattern": r"^[^\s@]+(:[\w.-]+|@sha256:[0-9a-f]{64})$"}
 _ARGUMENTS = {"type": "array", "items": {"type": "string"}}
@@ -121,26 +121,7 @@ _SWITCHES = {
     ),
 }
 """Optional kinds, with the value that enables them, its default and its description."""
-_CHECK = f"""\
-{{{{- if ne .Release.Namespace "{NAMESPACE}" }}}}
-{{{{- fail "install with --namespace {NAMESPACE} --create-namespace: agents and controllers find each other there" }}}}
-{{{{- end }}}}
-"""
-_NOTES = f"""\
-gesscale {{{{ .Chart.AppVersion }}}} is installed in the namespace {NAMESPACE}. Nothing is scaled before you
-create a StreamAutoscaler.
-
-    kubectl -n {NAMESPACE} get pods
-    kubectl label namespace {NAMESPACE} pod-security.kubernetes.io/enforce=restricted    # all pods here comply
-
-The images are not in the chart. A pod with ErrImagePull needs controller.image and agent.image of your registry, or an
-import on its node.
-
-helm uninstall removes everything but the namespace and the CustomResourceDefinition, which Helm neither upgrades nor
-deletes, so your StreamAutoscalers stay. To remove them too:
-
-    kubectl delete crd streamautoscalers.gesscale.dev
-"""
+_TEMPLATES = Path(__file__).parent / "templates"
 
 
 def chart_files(
@@ -215,7 +196,7 @@ def chart_files(
             files[f"crds/{name}.yaml"] = _yaml(each)
         else:
             files[f"templates/{kind.lower()}-{name}.yaml"] = _template(each, inserted)
-    files |= {"templates/check.yaml": _CHECK, "templates/NOTES.txt": _NOTES}
+    files |= {f"templates/{each.name}": each.read_text("utf-8") for each in _TEMPLATES.iterdir()}
     return {path: text.encode() for path, text in files.items()}
 
 

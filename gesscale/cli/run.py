@@ -36,10 +36,10 @@ def run(
     context: ContextOption = None,
     namespace: NamespaceOption = None,
     lease_namespace: Annotated[
-        str, typer.Option(help="With --kubernetes: namespace of the Lease of the leader; the same for all controllers.")
+        str, typer.Option(help="With --kubernetes: namespace of the leader's Lease, the same for all.")
     ] = "gesscale",
     lease_name: Annotated[
-        str, typer.Option(help="With --kubernetes: name of that Lease; another one only for another --namespace.")
+        str, typer.Option(help="With --kubernetes: its name, one per scope.")
     ] = "gesscale-controller",
     listen: Annotated[
         str | None,

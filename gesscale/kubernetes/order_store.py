@@ -200,12 +200,8 @@ class OrderWriter:
             The leadership has ended, spec or order have changed since the decision, or the API server refused.
         """
         strategy = Strategy(resource.spec.reconfiguration.strategy)
-        lease = self._documents.lease
-        if replaces is not None and (replaces.placement, replaces.strategy, replaces.written_under) == (
-            placement,
-            strategy,
-            lease,
-        ):
+        wanted = placement, strategy, self._documents.lease
+        if replaces is not None and (replaces.placement, replaces.strategy, replaces.written_under) == wanted:
             return replaces
         order = self._next(at_s, term, placement, strategy).model_copy(update={"lost": lost})
 

@@ -141,19 +141,10 @@ def _log_decision(operator: str, decision: Decision, order: object, before: Mapp
     if group_of(before, "lastDecision").get("reason") == Reason.OVERRIDDEN and plan.reason is not Reason.OVERRIDDEN:
         log_event(_LOG, "OverrideEnded", operator=operator, reason=plan.reason.value)
     if decision.acted and change is not None and isinstance(order, OrderStatus):
-        log_event(
-            _LOG,
-            "order",
-            operator=operator,
-            id=order.id,
-            lease=order.written_under,
-            term=order.term,
-            replicas=f"{len(plan.before)}->{len(plan.placement)}",
-            reason=plan.reason.value,
-            add=",".join(change.add),
-            remove=",".join(change.remove),
-            why=plan.detail or decision.analysis.detail,
-        )
+        written = {"id": order.id, "lease": order.written_under, "term": order.term, "reason": plan.reason.value}
+        nodes = {"add": ",".join(change.add), "remove": ",".join(change.remove), "lost": ",".join(order.lost)}
+        replicas, why = f"{len(plan.before)}->{len(plan.placement)}", plan.detail or decision.analysis.detail
+        log_event(_LOG, "order", operator=operator, replicas=replicas, **written, **nodes, why=why)
 
 
 _LOG = logging.getLogger(__name__)
