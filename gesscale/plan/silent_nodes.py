@@ -2,14 +2,12 @@
 
 from dataclasses import replace
 
-from gesscale.model.cycles import PATIENT_CYCLES, cycle_s
+from gesscale.model.cycles import cycle_s
 from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.ports import ClusterState
 
-#: A node is called NotReady at the earliest this long after its last sign of life: 40 s by default, less for clocks.
-SILENT_BEFORE_S = 30.0
-#: Work that ended longer ago than this, or than three cycles, shows nothing.
-_FRESH_S = 15.0
+#: A replica works while its newest batch ended no longer ago than one cycle and this.
+_FRESH_S = 5.0
 
 
 def follow_batches(cluster: ClusterState, observation: WorkflowObservation) -> ClusterState:
@@ -24,7 +22,7 @@ def follow_batches(cluster: ClusterState, observation: WorkflowObservation) -> C
             continue
         running, gone = set(placements[name]), left.setdefault(name, {})
         for node, since_s in cluster.silent.items():
-            if node in gone and node in cluster.nodes and _works(reading, node, since_s):
+            if node in gone and node in cluster.nodes and _works(reading, node):
                 del gone[node]
                 running.add(node)
             elif node in running and _is_absent(reading, node, since_s):
@@ -34,11 +32,10 @@ def follow_batches(cluster: ClusterState, observation: WorkflowObservation) -> C
     return replace(cluster, placements=placements, left=left) if cluster.silent else cluster
 
 
-def _works(reading: OperatorReading, node: str, since_s: float) -> bool:
+def _works(reading: OperatorReading, node: str) -> bool:
     newest = reading.batches[-1]
-    fresh_s = max(_FRESH_S, PATIENT_CYCLES * cycle_s(reading.batches))
-    is_fresh = reading.at_s - newest.ended_at_s <= fresh_s and newest.began_s > since_s - SILENT_BEFORE_S
-    return is_fresh and node in (newest.workers or ())
+    fresh_s = cycle_s(reading.batches) + _FRESH_S
+    return reading.at_s - newest.ended_at_s <= fresh_s and node in (newest.workers or ())
 
 
 def _is_absent(reading: OperatorReading, node: str, since_s: float) -> bool:

@@ -33,6 +33,8 @@ _LOG = logging.getLogger(__name__)
 _EARLY_STEP_S = 3.0
 #: Changes of one cause, such as two nodes of one switch, arrive within this time and are answered by one step.
 _GATHER_S = 1.0
+#: A replica on a node that does not report may stop to work at any time, and no watch would show it.
+_SILENT_STEP_S = 10.0
 #: With a thousand operators, a check in each round took a fifth of the interpreter's time.
 _EARLY_CHECK_EVERY_S = 1.0
 #: Limit for one namespace. Each waiting operator holds three threads, together about 10 MB.
@@ -198,6 +200,8 @@ class WorkflowScheduler:
             step = self._controller_of(scheduled).step(workflow, self._now_s())
             monitor = workflow.monitor
             scheduled.due_s = scheduled.begun_s + next_step_in_s(step.decisions, monitor.period_s, monitor.min_period_s)
+            if any(not step.cluster.silent.keys().isdisjoint(nodes) for nodes in step.cluster.placements.values()):
+                scheduled.due_s = min(scheduled.due_s, scheduled.begun_s + _SILENT_STEP_S)
             self._reporter.report_step_of(workflow, step, scheduled.term)
         except GesscaleError as error:
             self._warnings.warn(error.code, **{"workflow": "/".join(key), **error.fields})

@@ -180,17 +180,13 @@ def _active(
 def _limited(
     decision: Decision, spec: StreamAutoscalerSpec, pool: NodePool, missing: Mapping[str, str]
 ) -> ConditionFinding:
-    plan, override = decision.plan, spec.override
+    plan = decision.plan
     if pool.empty:
         return ConditionFinding(True, Reason.NODE_POOL_EMPTY, pool.empty)
     if decision.blocked_by is not None:
         return ConditionFinding(True, decision.blocked_by, plan.detail)
     if missing and plan.reason is Reason.NO_CANDIDATE_NODE:
         return ConditionFinding(True, plan.reason, plan.detail)
-    if override is not None and plan.reason is Reason.OVERRIDDEN:
-        wanted = override.replicas or len(override.nodes)
-        if len(plan.placement) < wanted or not set(override.nodes) <= set(plan.placement):
-            return ConditionFinding(True, Reason.NO_CANDIDATE_NODE, plan.detail)
     if pool.nodes is not None and pool.nodes < spec.max_replicas:
         held = f"the node pool has {pool.nodes}, and each node holds one executor of an operator"
         return ConditionFinding(False, POOL_BELOW_MAX, f"maxReplicas is {spec.max_replicas}; {held}")

@@ -26,9 +26,8 @@ def seen(ended_at_s, *, now_s=None, workers=("hub", "near"), nodes=("hub", "near
     ("observation", "works"),
     [
         (seen(SINCE_S + 60.0), True),
-        (seen(SINCE_S - 10.0), True),  # a node is silent for 40 s before it is called NotReady: it worked in them
-        (seen(SINCE_S - 40.0, now_s=SINCE_S), False),
-        (seen(SINCE_S + 60.0, now_s=SINCE_S + 76.0), False),  # older than 15 s and three cycles: it may have died since
+        (seen(SINCE_S - 1.0, now_s=SINCE_S + 6.0), True),  # within one cycle of 2 s and 5 s
+        (seen(SINCE_S - 1.0, now_s=SINCE_S + 6.1), False),  # its tasks hang
         (seen(SINCE_S + 60.0, workers=("hub",)), False),
         (seen(SINCE_S + 60.0, workers=None), False),
         (observe(), False),

@@ -255,20 +255,3 @@ def test_a_missing_replica_is_not_ready_and_limited_while_no_node_can_take_it():
 
     assert judged(decision(Reason.REPLICA_LOST)) == [(False, "ReplicaLost"), (False, "DesiredWithinRange")]
     assert judged(decision(planned=Reason.NO_CANDIDATE_NODE)) == [(False, "ReplicaLost"), (True, "NoCandidateNode")]
-
-
-@pytest.mark.parametrize(
-    ("override", "is_limited"),
-    [
-        ({"replicas": 2}, False),
-        ({"replicas": 3}, True),
-        ({"nodes": ["hub", "near"]}, False),
-        ({"nodes": ["hub", "nosuch"]}, True),
-    ],
-)
-def test_an_override_that_cannot_be_met_limits_scaling(override, is_limited):
-    spec = StreamAutoscalerSpec.model_validate(
-        {"maxReplicas": 3, "override": {**override, "until": "2040-01-01T00:00:00Z"}}
-    )
-    assert findings_of(decision(Reason.OVERRIDDEN), spec, NOW)["ScalingLimited"].holds is is_limited
-    assert findings_of(decision(), spec, NOW)["ScalingLimited"].holds is False
