@@ -7,21 +7,23 @@ from functools import lru_cache
 from http.server import BaseHTTPRequestHandler
 
 BATCH_S = 2.0
+CAP_ROWS = 3000
+"""More than the load ever is, as a cap that limits an operator lets it order nothing."""
 
 
 @lru_cache(maxsize=64)
 def newest_batches(newest: int, phase: int, change: int | None) -> tuple[str, int]:
     """Return the newest 200 batches as JSON, with ``NODE`` for the node, and the rows of all of them.
 
-    Their load varies by 10 %. From the batch ``change`` on, all batches are full and late, and the load is 50 % higher.
+    Their load varies by 10 %. From the batch ``change`` on, batches fill the trigger, and the load is 50 % higher.
     """
     batches, total, offered = [], 0, 0
     for number in range(newest - 200, newest):
-        is_full = change is not None and number >= change
-        rows = 1000 if is_full else round(500 + 50 * math.sin(number / 17 + phase))
-        total, offered = total + rows, offered + (1500 if is_full else rows)
+        is_overloaded = change is not None and number >= change
+        rows = 1000 if is_overloaded else round(500 + 50 * math.sin(number / 17 + phase))
+        total, offered = total + rows, offered + (1500 if is_overloaded else rows)
         began_s = Batches.began_s - 600 + BATCH_S * number
-        seconds = 1.99 if is_full else 1.2
+        seconds = 1.99 if is_overloaded else 1.2
         batches.append(
             {
                 "batch_id": number,
@@ -30,7 +32,7 @@ def newest_batches(newest: int, phase: int, change: int | None) -> tuple[str, in
                 "rows": rows,
                 "seconds": seconds,
                 "trigger_s": BATCH_S,
-                "cap_rows": 1000,
+                "cap_rows": CAP_ROWS,
                 "offered_rows_total": float(offered),
                 "processed_rows_total": total,
                 "backlog_rows": float(offered - total),
@@ -45,7 +47,7 @@ def newest_batches(newest: int, phase: int, change: int | None) -> tuple[str, in
 class Batches(BaseHTTPRequestHandler):
     """Serves the batches of any operator at ``/NODE/OPERATOR/batches``, one batch every two seconds.
 
-    No batch is full until the load of some operators changes.
+    No batch is late until the load of some operators changes.
     """
 
     began_s = time.time()
@@ -64,7 +66,7 @@ class Batches(BaseHTTPRequestHandler):
         batches, total = newest_batches(self.newest(), len(operator) + ord(operator[-1]) % 7, change)
         document = {
             "apiVersion": "gesscale.dev/v1", "app": "a", "operator": operator, "query": "q", "now_s": now_s,
-            "active": True, "last_progress_at_s": now_s, "cap_rows": 1000, "trigger_s": BATCH_S,
+            "active": True, "last_progress_at_s": now_s, "cap_rows": CAP_ROWS, "trigger_s": BATCH_S,
             "listener_errors": 0, "batches": [], "total": total,
         }  # fmt: skip
         body = json.dumps(document).replace("[]", batches).replace("NODE", node).encode()
