@@ -240,9 +240,9 @@ def evict(cluster, namespace: str, pod: str) -> None:
 
 def test_a_recreated_resource_starts_from_scratch(world):
     near, mid, far = world.nodes
-    world.add("op", offered=100, maxReplicas=3, override={"nodes": [near, mid], "until": YEARS_AHEAD})
+    operator = world.add("op", offered=100, maxReplicas=3, override={"nodes": [near, mid], "until": YEARS_AHEAD})
     with controller(world) as process:
-        until(lambda: sorted(world.pods_of("op")) == [near, mid], "executors")
+        until(lambda: operator.executors == (near, mid), "executors that run")
         world.cluster.run_kubectl("-n", world.namespace, "delete", "sas", "op")
         world.create("op", override={"nodes": [near, mid], "until": YEARS_AHEAD})
         until(lambda: world.reason("op") == "Overridden", "it is taken up again")
