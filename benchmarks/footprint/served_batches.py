@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler
 
 BATCH_S = 2.0
 CAP_ROWS = 3000
-"""More than the load ever is, as a cap that limits an operator lets it order nothing."""
+"""More than the load ever is: where a cap limits, nothing is ordered. Batches of equal size would look capped."""
 
 
 @lru_cache(maxsize=64)
@@ -20,7 +20,7 @@ def newest_batches(newest: int, phase: int, change: int | None) -> tuple[str, in
     batches, total, offered = [], 0, 0
     for number in range(newest - 200, newest):
         is_overloaded = change is not None and number >= change
-        rows = 1000 if is_overloaded else round(500 + 50 * math.sin(number / 17 + phase))
+        rows = 950 + number % 50 if is_overloaded else round(500 + 50 * math.sin(number / 17 + phase))
         total, offered = total + rows, offered + (1500 if is_overloaded else rows)
         began_s = Batches.began_s - 600 + BATCH_S * number
         seconds = 1.99 if is_overloaded else 1.2
