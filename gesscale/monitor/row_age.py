@@ -67,8 +67,9 @@ class RowAgeMeter:
 
     #: Seconds in which the oldest row was older than the objective, since the first reading; None before it is known.
     late_s: float | None = None
+    #: The part of it until the end of the newest batch.
+    ended_s: float = 0.0
     _since_s: float | None = None
-    _ended_s: float = 0.0  # late until the end of the newest batch
     _newest: Batch | None = None
     _base: float = 0.0  # rows through before the counters of the present run of the query
     _through: float = 0.0
@@ -82,7 +83,7 @@ class RowAgeMeter:
             self._newest = None  # the clock was set back
         for batch in reading.batches:
             if self._newest is None or batch.ended_at_s > self._newest.ended_at_s:
-                self._add(batch, objective_s)
+                self.add(batch, objective_s)
         self._add_newer_points(reading)
         return self._age(reading.at_s, objective_s, reading.running_s, idles=reading.idle_at_s is not None)
 
@@ -100,11 +101,12 @@ class RowAgeMeter:
         if self._newest is None or offered_s is None or self._newest.fixed_slots:
             return RowAge(objective_s=objective_s, late_s=self.late_s)
         waiting = OldestRow(self._newest.ended_at_s, at_s, offered_s, offered_s)
-        self.late_s = max(self.late_s or 0.0, self._ended_s + self._late_s(waiting, objective_s))
+        self.late_s = max(self.late_s or 0.0, self.ended_s + self._late_s(waiting, objective_s))
         is_least = self._through + 1 <= self._points[0].rows
         return RowAge(objective_s=objective_s, seconds=at_s - offered_s, is_least=is_least, late_s=self.late_s)
 
-    def _add(self, batch: Batch, objective_s: float) -> None:
+    def add(self, batch: Batch, objective_s: float) -> None:
+        """Add the next batch."""
         before, self._newest = self._newest, batch
         offered, processed = batch.offered_rows_total, batch.processed_rows_total
         if offered is None or processed is None:
@@ -125,7 +127,7 @@ class RowAgeMeter:
         self._append([OfferedPoint(batch.began_s, self._base + offered)])
         reached = max(self._through, self._base + processed - batch.rows)  # more if batches between were not seen
         offered_s = [min(self._offered_s(each), batch.ended_at_s) for each in (self._through, reached)]
-        self._ended_s += self._late_s(OldestRow(before.ended_at_s, batch.ended_at_s, *offered_s), objective_s)
+        self.ended_s += self._late_s(OldestRow(before.ended_at_s, batch.ended_at_s, *offered_s), objective_s)
         self._through = self._base + processed
         self._forget_old_points()
 

@@ -10,7 +10,15 @@ from gesscale.service.recorded import write_page
 from testbed.demo.taxi import prepare_rides, run_taxi_day
 from testbed.live.job_runner import Setup
 from testbed.live.nodes import ProgressLog, verify_delays
-from testbed.live.report import check_both_directions, check_nodes, check_rows, picks_nodes_at_random, write_report
+from testbed.live.report import (
+    LATE_SHARE,
+    check_both_directions,
+    check_nodes,
+    check_row_age,
+    check_rows,
+    picks_nodes_at_random,
+    write_report,
+)
 from testbed.live.scenario import Scenario
 from testbed.pipeline.rides import bundled_demand
 
@@ -40,6 +48,7 @@ def run_demo(
     checks = []
     for record in day.records.values() if scenario.scaling_promised else ():
         checks.append(check_both_directions(record.rescales))
+        checks.append(check_row_age(record, LATE_SHARE * scenario.day_s))
         if not picks_nodes_at_random(record.acted):
             checks.append(check_nodes(record.acted, topology.map, topology.driver_node))
     policy = setup.settings.analyze.policy
