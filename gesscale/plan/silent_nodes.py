@@ -6,8 +6,9 @@ from gesscale.model.cycles import cycle_s
 from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.ports import ClusterState
 
-#: A replica works while its newest batch ended no longer ago than one cycle and this.
-_FRESH_S = 5.0
+#: A replica works while its newest batch ended no longer ago than this many of its durations, and seconds more. Of the
+#: newest batches the longest would be the cold first one of an executor, 20 s on a busy node.
+_FRESH_CYCLES, _FRESH_S = 2.0, 5.0
 
 
 def follow_batches(cluster: ClusterState, observation: WorkflowObservation) -> ClusterState:
@@ -34,7 +35,7 @@ def follow_batches(cluster: ClusterState, observation: WorkflowObservation) -> C
 
 def _works(reading: OperatorReading, node: str) -> bool:
     newest = reading.batches[-1]
-    fresh_s = cycle_s(reading.batches) + _FRESH_S
+    fresh_s = _FRESH_CYCLES * cycle_s((newest,)) + _FRESH_S
     return reading.at_s - newest.ended_at_s <= fresh_s and node in (newest.workers or ())
 
 

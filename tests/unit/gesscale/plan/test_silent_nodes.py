@@ -26,8 +26,8 @@ def seen(ended_at_s, *, now_s=None, workers=("hub", "near"), nodes=("hub", "near
     ("observation", "works"),
     [
         (seen(SINCE_S + 60.0), True),
-        (seen(SINCE_S - 1.0, now_s=SINCE_S + 6.0), True),  # within one cycle of 2 s and 5 s
-        (seen(SINCE_S - 1.0, now_s=SINCE_S + 6.1), False),  # its tasks hang
+        (seen(SINCE_S - 1.0, now_s=SINCE_S + 8.0), True),  # within two cycles of 2 s and 5 s
+        (seen(SINCE_S - 1.0, now_s=SINCE_S + 8.1), False),  # its tasks hang
         (seen(SINCE_S + 60.0, workers=("hub",)), False),
         (seen(SINCE_S + 60.0, workers=None), False),
         (observe(), False),
