@@ -273,10 +273,12 @@ def test_kubectl_get_shows_the_columns(cluster, resources):
     )
     resources.patch_status(status.document())
     head, row = cluster.run_kubectl("get", "sas", "-n", resources.namespace).splitlines()
-    assert head.split() == ["NAME", "MIN", "MAX", "REPLICAS", "DESIRED", "MST", "LOAD", "MODE", "READY", "AGE"]
-    assert row.split()[:-1] == ["near", "1", "8", "2", "3", "640", "812", "Act", "False"]
+    assert head.split() == [
+        *("NAME", "MIN", "MAX", "REPLICAS", "DESIRED", "MST", "LOAD", "ROW-AGE", "MODE", "READY", "UPDATED", "AGE")
+    ]
+    assert row.split()[:8] == ["near", "1", "8", "2", "3", "640", "812", "Act"]  # no row age nor decision yet
     head, row = cluster.run_kubectl("get", "sas", "-o", "wide", "-n", resources.namespace).splitlines()
-    assert head.split()[-7:] == ["REASON", "LAW", "FITTED", "ERROR%", "WORKFLOW", "PLACEMENT", "AGE"]
+    assert head.split()[-8:-1] == ["REASON", "LAW", "FITTED", "ERROR%", "WORKFLOW", "PLACEMENT", "UPDATED"]
     assert row.split()[-7:-1] == ["SettingsDiffer", "batch-time", "true", "4", "rides", '["edge1","edge2"]']
     described = cluster.run_kubectl("describe", "sas", "near", "-n", resources.namespace)
     assert "they differ" in described
