@@ -1,5 +1,7 @@
 """What each view of the page says, in Debian's Chromium, small and wide."""
 
+from dataclasses import replace
+
 import pytest
 from browser import NEEDS_CHROMIUM, contrast, pairs_of_colours
 from edge import operator, workflow
@@ -12,6 +14,7 @@ from selenium.webdriver.common.keys import Keys
 
 from gesscale.common.errors import Problem
 from gesscale.model.decision import Reason, Verdict
+from gesscale.model.observation import RowAge
 
 WIDTHS = "return [...document.querySelectorAll(arguments[0])].map(each => [each.clientWidth, each.scrollWidth])"
 TEXTS_OF = "return [...document.querySelectorAll(arguments[0])].map(each => each.innerText)"
@@ -136,3 +139,14 @@ def test_a_right_that_is_missing_comes_with_what_to_do(chromium, world):
     until(chromium, "nav .ills", "1")
     until(chromium, "main td", "measured 30")  # the age of the latency map
     until(chromium, "main td", "newest batch")  # and of the metrics
+
+
+def test_late_rows_are_a_finding_and_have_a_chart(chromium, world):
+    late = RowAge(objective_s=60.0, seconds=75.0, late_s=15.0)
+    world.add(step_of({"op": replace(decided(T0_S + 10), row_age=late)}, at_s=T0_S + 10))
+    look(chromium, f"{world.url}/#/health")
+    until(chromium, ".findings .bad", "75\u00a0s of 60\u00a0s")
+    look(chromium, f"{world.url}/#/operator")
+    until(chromium, ".facts", "75\u00a0s of 60\u00a0s")
+    assert chromium.execute_script("return document.querySelectorAll('svg[aria-label^=Oldest]').length") == 1
+    assert chromium.get_log("browser") == []
