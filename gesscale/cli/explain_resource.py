@@ -18,7 +18,6 @@ from gesscale.kubernetes.api.lease import LEASE_NAME, LEASE_NAMESPACE
 from gesscale.kubernetes.api.resources import LEASES, PODS, STREAM_AUTOSCALERS
 from gesscale.kubernetes.resource.order import OrderStatus, order_of, past_orders
 from gesscale.kubernetes.resource.parts import format_instant, parse_instant_s
-from gesscale.kubernetes.resource.status import ModelStatus
 from gesscale.service.client import read_page
 from gesscale.validation import nearest
 from gesscale.wire import group_of
@@ -130,8 +129,7 @@ def _last_decision(resource: Resource) -> dict[str, Any]:
         "saturated_share": load.get("saturatedShare"),
         "placement": status.get("placement", ()),
     }
-    model = ModelStatus.model_validate(status["model"]).summary() if status.get("model") else None
-    analysis = {"verdict": "", "reason": "", "detail": "", "headroom_pct": None, "reading": reading, "model": model}
+    analysis = {"verdict": "", "reason": "", "detail": "", "headroom_pct": None, "reading": reading, "model": None}
     return {
         "at_s": parse_instant_s(last["at"]),
         "operator": f"{metadata['namespace']}/{metadata['name']}",

@@ -21,25 +21,25 @@ def empty_pool(pool: LabelSelector, nodes: Collection[NodeRecord]) -> Problem | 
     """Return why a node pool has no node, with the labels of nodes that nearly match; None if it has one."""
     if not nodes or any(selects(pool, node.labels) for node in nodes):
         return None
-    present = Counter((key, f"{key}={value}") for node in nodes for key, value in node.labels.items())
-    similar = {entry: count for entry, count in present.items() if _is_near(entry[0], pool)}
-    own = {entry: count for entry, count in present.items() if not entry[0].partition("/")[0].endswith(_BUILT_IN)}
-    frequent = Counter(similar or own).most_common(_NAMED)
-    labels = [f"{label} ({count} of {len(nodes)})" for (_, label), count in frequent]
-    return Problem("node-pool-empty", {"labels": _wanted(pool), "nodes": labels or ["no labels of yours"]})
+    present = Counter(label for node in nodes for label in node.labels.items())
+    similar = {label: count for label, count in present.items() if _is_near(label[0], pool)}
+    own = {label: count for label, count in present.items() if not label[0].partition("/")[0].endswith(_BUILT_IN)}
+    named = [f"{key}={value} ({n} of {len(nodes)})" for (key, value), n in Counter(similar or own).most_common(_NAMED)]
+    return Problem("node-pool-empty", {"labels": _wanted(pool), "nodes": named or ["no labels of yours"]})
 
 
 def missing_driver(selector: LabelSelector, namespace: str, pods: Iterable[PodRecord]) -> Problem:
     """Return that no pod matches the selector of a driver, with the pods of the namespace that come nearest."""
-    present = [pod for pod in pods if pod.namespace == namespace and not pod.ended]
-    found = [
-        (sum(pod.labels.get(key) == value for key, value in selector.match_labels.items()), pod.name, near)
-        for pod in present
-        if (near := [f"{key}={value}" for key, value in sorted(pod.labels.items()) if _is_near(key, selector)])
-    ]
-    nearest = [f"{name} ({', '.join(near)})" for _, name, near in sorted(found, key=lambda each: (-each[0], each[1]))]
-    state = nearest[:_NAMED] or [f"none of {len(present)} pods has such a label" if present else "no pods"]
-    return Problem("driver-pod-missing", {"labels": _wanted(selector), "namespace": namespace, "pods": state})
+    found = []
+    for pod in pods:
+        if pod.namespace == namespace and not pod.ended:
+            near = [f"{key}={value}" for key, value in sorted(pod.labels.items()) if _is_near(key, selector)]
+            unmet = len(selector.match_labels.items() - pod.labels.items())
+            found.append((unmet, pod.name, f"{pod.name} ({', '.join(near) or 'no such label'})"))
+    named = [text for _, _, text in sorted(found)[:_NAMED]]
+    return Problem(
+        "driver-pod-missing", {"labels": _wanted(selector), "namespace": namespace, "pods": named or ["no pods"]}
+    )
 
 
 def _wanted(selector: LabelSelector) -> list[str]:
@@ -48,11 +48,8 @@ def _wanted(selector: LabelSelector) -> list[str]:
 
 
 def _is_near(key: str, selector: LabelSelector) -> bool:
-    return any(_similar(key, wanted) for wanted in _keys(selector))
-
-
-def _keys(selector: LabelSelector) -> Iterable[str]:
-    return (*selector.match_labels, *(each.key for each in selector.match_expressions))
+    wanted = (*selector.match_labels, *(each.key for each in selector.match_expressions))
+    return any(_similar(key, each) for each in wanted)
 
 
 @lru_cache(maxsize=4096)

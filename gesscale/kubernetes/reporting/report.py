@@ -11,7 +11,7 @@ from gesscale.kubernetes.reporting.transitions import lasting_lack, transition_e
 from gesscale.kubernetes.resource.order import OrderStatus
 from gesscale.kubernetes.resource.parts import parse_instant_s
 from gesscale.kubernetes.resource.translate import ResourceFault
-from gesscale.model.decision import Decision, OutcomeStatus, Verdict
+from gesscale.model.decision import Decision, OutcomeStatus
 from gesscale.wire import group_of
 
 #: Share of a period after which a step writes figures again: steps are not exactly a period apart.
@@ -22,7 +22,7 @@ _OURS_OF_ORDER = ("reason", "before", "settledAt", "givenUp", "downtimeSeconds")
 #: Members of the status that wait for a period; any other difference is written at once.
 _FIGURES = frozenset(
     {
-        *("load", "rowAge", "mst", "ndMaxMs", "parameters", "heldOutErrorPercent", "placements", "readings"),
+        *("load", "rowAge", "mst", "ndMaxMs", "heldOutErrorPercent", "readings"),
         *("candidates", "count", "message", "memo", "ageSeconds"),
     }
 )
@@ -126,7 +126,6 @@ def _is_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 _ADVICE = {OutcomeStatus.NOT_ALLOWED, OutcomeStatus.REHEARSED}
-_NODES_NAMED = 6
 #: Reason of an order whose controller died before it wrote the reason.
 UNRECORDED = "Unrecorded"
 
@@ -145,57 +144,25 @@ def events_of(
     )
 
 
-def change_sentence(decision: Decision) -> str:
-    """Describe a change: from, to, reason, nodes, and load compared with MST.
-
-    If load and MST do not explain the verdict, the policy's own explanation replaces them.
-    """
-    plan, change = decision.plan, decision.plan.change
-    nodes = [*(f"+{node}" for node in change.add), *(f"-{node}" for node in change.remove)] if change else []
-    named = [*nodes[:_NODES_NAMED], f"{len(nodes) - _NODES_NAMED} more"]
-    why = ", ".join([plan.reason.value, *(named if len(nodes) > _NODES_NAMED else nodes)])
-    figures = _load_against_mst(decision) or plan.detail or decision.analysis.detail
-    return f"replicas {len(plan.before)} -> {len(plan.placement)} ({why}): {figures}"
-
-
-def _load_against_mst(decision: Decision) -> str:
-    analysis, reading = decision.analysis, decision.analysis.reading
-    if analysis.mst is None or reading is None or decision.plan.reason is not analysis.reason:
-        return ""
-    load, mst = reading.input_rows_per_s, analysis.mst.mid
-    if load is None:
-        return ""
-    sign = {Verdict.MORE: ">", Verdict.FEWER: "<"}.get(analysis.verdict)
-    if sign is None or (load > mst) is not (sign == ">"):
-        return ""
-    return f"load {load:.0f} rows/s {sign} MST {mst:.0f}"
-
-
 def _end(order: OrderStatus, new: Mapping[str, Any]) -> EventDraft:
     before = "unknown" if order.before is None else order.before
     replicas = f"replicas {before} -> {len(order.placement)} ({order.reason or UNRECORDED})"
     took = format_duration((order.settled_at_s or order.at_s) - order.at_s)
     if order.given_up:
         message = (
-            f"{replicas}: not complete after {took}; ordered: {_listed(order.placement)}; "
-            f"live: {_listed(new.get('placement') or ())}"
+            f"{replicas}: not complete after {took}; ordered: {', '.join(order.placement)}; "
+            f"live: {', '.join(new.get('placement') or ['none'])}"
         )
         return EventDraft(EventType.WARNING, Incident.FAILED_RESCALE, message)
     message = f"{replicas}: settled after {took}, downtime {order.downtime_s or 0.0:.1f} s"
     return EventDraft(EventType.NORMAL, Incident.SUCCESSFUL_RESCALE, message)
 
 
-def _listed(nodes: Iterable[str]) -> str:
-    names = list(nodes)
-    rest = f" and {len(names) - _NODES_NAMED} more" if len(names) > _NODES_NAMED else ""
-    return ", ".join(names[:_NODES_NAMED]) + rest or "none"
-
-
 def _change(
     before: Mapping[str, Any], old: Mapping[str, Any], new: Mapping[str, Any], decision: Decision
 ) -> Iterator[EventDraft]:
     """Yield the events of a plan with a change."""
-    status, sentence = decision.outcome.status, change_sentence(decision)
+    status, sentence = decision.outcome.status, decision.sentence
     if decision.acted:
         yield EventDraft(EventType.NORMAL, Incident.RESCALING, sentence)
     if status in _ADVICE and (before.get("outcome") != status or _advised(old) != _advised(new)):

@@ -3,16 +3,14 @@
 import math
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, TypeAdapter
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
 from gesscale.common.text import cut_at_word
 from gesscale.kubernetes.resource.memory import MemoryStatus
 from gesscale.kubernetes.resource.order import MAX_HISTORY, OrderStatus
 from gesscale.kubernetes.resource.parts import MAX_LISTED_NODES, Moment, NodeName, Reported
-from perfmodel import ModelSummary
 
 MAX_REJECTED = 16
-MAX_LAWS, MAX_PARAMETERS = 8, 16
 MAX_MESSAGE_CHARS = 1024
 _DIGITS = 3
 
@@ -107,54 +105,14 @@ class RowAgeStatus(Reported):
     text: Word = Field(description="Age and objective, as in the column.")
 
 
-class ParameterStatus(Reported):
-    """A parameter of a law."""
-
-    name: Word = Field(description="Name.")
-    unit: Word = Field(description='Unit; "1" for a ratio.')
-    value: Figure = Field(description="Estimate.")
-    low: OptionalFigure = Field(None, description="Low end of the 90 % interval.")
-    high: OptionalFigure = Field(None, description="High end of the 90 % interval.")
-    identified: bool = Field(description="Whether the evidence identifies it; else the value is a default.")
-
-
-class LawStatus(Reported):
-    """A law fitted to all evidence."""
-
-    law: Word = Field(description="Name: eq1 or batch-time.")
-    parameters: tuple[ParameterStatus, ...] = Field(
-        (),
-        max_length=MAX_PARAMETERS,
-        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
-        description="Parameters by name; none before any evidence.",
-    )
-    held_out_error_pct: OptionalFigure = Field(
-        None,
-        alias="heldOutErrorPercent",
-        description="Mean error for placements that it was not fitted to; absent if none was compared.",
-    )
-    conditions: int = Field(0, ge=0, alias="placements", description="Number of placements compared.")
-    readings: int = Field(0, ge=0, description="Number of readings or batches of the fit.")
-
-
 class ModelStatus(Reported):
-    """The model of capacity: its laws, and the one in use."""
+    """The model of capacity; the page and `gesscale explain` have its parameters."""
 
     law: Word = Field(description="Law in use.")
     fitted: bool = Field(description="Whether the law in use predicts placements that it was not fitted to.")
     held_out_error_pct: OptionalFigure = Field(
         None, alias="heldOutErrorPercent", description="Held-out error of the law in use; absent if none was compared."
     )
-    laws: tuple[LawStatus, ...] = Field(
-        (),
-        max_length=MAX_LAWS,
-        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["law"]},
-        description="All laws, each fitted to the evidence that it can use.",
-    )
-
-    def summary(self) -> ModelSummary:
-        """Return the model, without its warnings, which are in the condition ModelFitted."""
-        return TypeAdapter(ModelSummary).validate_python(self.model_dump(by_alias=False))
 
 
 class LatencyMapStatus(Reported):

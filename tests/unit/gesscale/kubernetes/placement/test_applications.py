@@ -56,7 +56,11 @@ def test_the_pods_with_the_nearest_labels_are_named_when_no_driver_matches():
         replace(pod("elsewhere", "a"), labels=half, namespace="other"),
     ]
     fields = find_application(resource(), index_of(*pods)).problem.fields
-    assert fields["pods"] == ["fake-driver (spark-role=driver)", "other-case (gesscale.dev/Autoscaler=op)"]
+    assert fields["pods"] == [
+        "fake-driver (spark-role=driver)",
+        "other-case (gesscale.dev/Autoscaler=op)",
+        "with-neither (no such label)",
+    ]
     assert fields["namespace"] == "streams"
 
 

@@ -22,7 +22,6 @@ from gesscale.kubernetes.resource.status import (
     ModelStatus,
     StreamAutoscalerStatus,
 )
-from gesscale.model.model_text import model_lines
 from gesscale.ports import Knowledge
 from perfmodel import Reading
 
@@ -52,13 +51,7 @@ def test_a_status_document_is_valid_and_has_no_null():
     assert not list(faults(STATUS, document))
     assert document["mst"] == {"low": 600.0, "mid": 640.0, "high": 700.0, "reason": ""}
     assert document["load"] == {"inputRowsPerSecond": 812.0}
-    model, (eq1, batch_time) = document["model"], document["model"]["laws"]
-    assert (model["law"], model["fitted"], model["heldOutErrorPercent"]) == ("batch-time", True, 4.0)
-    assert eq1["parameters"][0] == {
-        "name": "alpha", "unit": "rows/s", "value": 2000.0, "low": 1800.0, "high": 2200.0, "identified": True
-    }  # fmt: skip
-    assert (eq1["heldOutErrorPercent"], batch_time["placements"], batch_time["readings"]) == (9.0, 3, 120)
-    assert model_lines(ModelStatus.model_validate(model).summary()) == model_lines(MODEL)
+    assert document["model"] == {"law": "batch-time", "fitted": True, "heldOutErrorPercent": 4.0}
     assert document["history"][0]["id"] == "1-1"
     assert document["history"][0]["at"] == "2027-01-15T08:00:00Z"
     assert StreamAutoscalerStatus.model_validate(document).document() == document
