@@ -340,7 +340,7 @@ def record_document(
     """Return the record of a workflow."""
     document = settings.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude=_NOT_RECORDED)
     return {
-        "settings": {**document, "latency_map": {"file": LATENCY_MAP, "unit": "ms", "kind": "rtt"}},
+        "settings": {**document, "latency_map": {"file": LATENCY_MAP, "unit": "ms", "kind": "rtt", "max_age": None}},
         "latency_map": "" if latencies.map is None else map_to_matrix(latencies.map),
         "clusters": clusters,
         "decisions": decisions,
