@@ -249,12 +249,14 @@ class World:
         pods = self.pods_of(name)
         running = (node for node, pod in pods.items() if (pod.get("status") or {}).get("phase") == "Running")
         operator.executors = tuple(sorted(running))
-        placement = self.order(name).get("placement")
+        order = self.order(name)
+        placement = order.get("placement")
         if placement is None or not operator.applies:
             return
-        for node in set(placement) - set(pods):
+        wanted = set(placement) - set(order.get("lost", ()))
+        for node in wanted - set(pods):
             self.start_executor(name, node)
-        for node in set(pods) - set(placement):
+        for node in set(pods) - wanted:
             self.admin.delete(PODS, pods[node]["metadata"]["name"], namespace=self.namespace)
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
