@@ -241,7 +241,7 @@ def to_batches(records: Iterable[object], hosts: Mapping[str, str], *, ahead_s: 
         workers = None
         if by_host is not None:
             done = work[figures["ended_at_s"]] = _work_by_node(by_host, hosts)
-            workers = tuple(node for node, each in done.items() if each.busy_s > 0 or each.rows > 0)
+            workers = tuple(sorted(node for node, each in done.items() if each.busy_s > 0 or each.rows > 0))
         batches.append(Batch(**figures, nodes=nodes, workers=workers))
     return ParsedBatches(batches, problems, work)
 

@@ -8,7 +8,7 @@ from gesscale.errors import InputError
 from gesscale.model.decision import Reason
 from gesscale.ports import ClusterState, Node
 from latency_map import LatencyMap
-from testbed.simulator.scene import LinkSlowdown, NodeFailure, NodeLoss, SimulatedNode
+from testbed.simulator.scene import FailureKind, LinkSlowdown, NodeFailure, SimulatedNode
 
 
 class Fog:
@@ -59,7 +59,7 @@ class Fog:
         """Return whether an executor can start on a node at an instant."""
         return self.loss(node, at_s) is None
 
-    def loss(self, node: str, at_s: float) -> NodeLoss | None:
+    def loss(self, node: str, at_s: float) -> FailureKind | None:
         """Return what has happened to a node at an instant; None if it can be used."""
         active = (each for each in self._failures if each.node == node and each.from_s <= at_s < each.until_s)
         return next((each.loss for each in active), None)
@@ -84,7 +84,7 @@ class Fog:
             nodes = {
                 name: self._cluster_node(node, losses[name])
                 for name, node in self.nodes.items()
-                if losses[name] is not NodeLoss.DELETED
+                if losses[name] is not FailureKind.DELETED
             }
             self._reported_from_s, self._reported_until_s = at_s, self.next_change_s(at_s)
         if nodes is not self._state.nodes or (placements, starting) != (self._state.placements, self._state.starting):
@@ -96,7 +96,7 @@ class Fog:
                 silent={
                     each.node: each.from_s
                     for each in self._failures
-                    if each.from_s <= at_s < each.until_s and each.loss in {NodeLoss.CUT_OFF, NodeLoss.UNREPORTED}
+                    if each.from_s <= at_s < each.until_s and each.loss in {FailureKind.CUT_OFF, FailureKind.UNREPORTED}
                 },
             )
         return self._state
@@ -106,11 +106,11 @@ class Fog:
         lost = {node: self.loss(node, at_s) for node in ordered if node not in running}
         return {node: f"the node is {loss.value}" for node, loss in lost.items() if loss is not None}
 
-    def _cluster_node(self, node: SimulatedNode, loss: NodeLoss | None) -> Node:
+    def _cluster_node(self, node: SimulatedNode, loss: FailureKind | None) -> Node:
         weight = node.weight if node.reported_weight is None else node.reported_weight
         if loss is None:
             return Node(name=node.name, weight=weight)
-        if loss is NodeLoss.DRAINED:
+        if loss is FailureKind.DRAINED:
             return Node(name=node.name, weight=weight, problem="cordoned", reason=Reason.CORDONED)
         return Node(name=node.name, weight=weight, problem="the node is down", reason=Reason.NOT_READY)
 

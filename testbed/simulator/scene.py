@@ -63,7 +63,7 @@ class SimulatedFault(Section):
         return self
 
 
-class NodeLoss(StrEnum):
+class FailureKind(StrEnum):
     """What happens to a node, and to its executors; no kind lets an executor start there."""
 
     #: The node is not ready, and everything on it is lost.
@@ -88,7 +88,7 @@ class NodeFailure(SimulatedFault):
     """
 
     node: str
-    loss: NodeLoss = NodeLoss.DOWN
+    loss: FailureKind = FailureKind.DOWN
 
 
 class LinkSlowdown(SimulatedFault):

@@ -36,6 +36,7 @@ def steady(*, last_end_s: float = NOW_S, **changes: object) -> list[Batch]:
                 rows=100,
                 seconds=1.0,
                 nodes=("10.77.0.2", "10.77.0.3"),
+                workers=("10.77.0.2", "10.77.0.3"),
                 trigger_s=2.0,
                 cap_rows=200,
                 cap_rows_per_replica=100,
@@ -179,7 +180,7 @@ def test_reads_batches_rates_and_nodes(served: Served) -> None:
     one, two = seen["one"], seen["two"]
     assert isinstance(one, OperatorReading)
     assert isinstance(two, OperatorReading)
-    assert one.batches == tuple(steady(nodes=("10.77.0.3", "near")))
+    assert one.batches == tuple(steady(nodes=("10.77.0.3", "near"), workers=("10.77.0.3", "near")))
     # 150 rows offered and 100 processed per 2 s, half the time in batches.
     assert one.input_rows_per_s == pytest.approx(75.0)
     assert one.throughput_rows_per_s == pytest.approx(50.0)

@@ -9,7 +9,7 @@ from spark_scenes import QUIET, equal_delays, one_operator, steady
 from thoroughness import examples
 
 from gesscale.model.decision import Reason
-from testbed.simulator.scene import NodeFailure, NodeLoss
+from testbed.simulator.scene import FailureKind, NodeFailure
 
 #: Nodes but the driver's; three of five are needed for 1,200 rows/s of 488 each.
 NODES = ("n1", "n2", "n3", "n4", "n5")
@@ -17,12 +17,14 @@ CALM_S, DURATION_S = 1200.0, 3000.0
 PHYSICS = replace(QUIET, trigger_s=5.0, start_s=10.0)
 
 
-def failure(node: str, from_s: int, lasts_s: int, loss: NodeLoss) -> NodeFailure:
+def failure(node: str, from_s: int, lasts_s: int, loss: FailureKind) -> NodeFailure:
     return NodeFailure(node=node, from_s=float(from_s), until_s=min(CALM_S, from_s + lasts_s), loss=loss)
 
 
 events = st.lists(
-    st.builds(failure, st.sampled_from(NODES), st.integers(60, 1100), st.integers(5, 900), st.sampled_from(NodeLoss)),
+    st.builds(
+        failure, st.sampled_from(NODES), st.integers(60, 1100), st.integers(5, 900), st.sampled_from(FailureKind)
+    ),
     max_size=8,
 )
 

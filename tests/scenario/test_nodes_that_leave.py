@@ -12,7 +12,7 @@ from faulty_ports import Fault, Faults
 from spark_scenes import QUIET, Notes, equal_delays, one_operator
 
 from gesscale.model.decision import Reason
-from testbed.simulator.scene import NodeFailure, NodeLoss, Scene
+from testbed.simulator.scene import FailureKind, NodeFailure, Scene
 from testbed.workloads.workload import Workload
 
 #: The driver is on n0, n0 and n4 are free. One replica does 488 rows/s, two 976, three 1,460: a batch of 6,000 rows
@@ -23,7 +23,7 @@ PERIOD_S, SAMPLE_S = 20.0, 2.0
 LOSS_S = 600.0
 #: Simulated time in which all replicas must work again.
 GOAL_S = 60.0
-LOST = (NodeLoss.DOWN, NodeLoss.DELETED, NodeLoss.DRAINED, NodeLoss.CUT_OFF)
+LOST = (FailureKind.DOWN, FailureKind.DELETED, FailureKind.DRAINED, FailureKind.CUT_OFF)
 #: Rows per second by minute. Three replicas are needed all the time.
 LOADS = {
     "constant": [1200.0] * 30,
@@ -41,7 +41,7 @@ def scene_of(
     return one_operator(workload, delays=equal_delays(nodes, 5.0), most=most, **given)
 
 
-def lost(node: str, until_s: float, loss: NodeLoss = NodeLoss.DOWN, from_s: float = LOSS_S) -> NodeFailure:
+def lost(node: str, until_s: float, loss: FailureKind = FailureKind.DOWN, from_s: float = LOSS_S) -> NodeFailure:
     return NodeFailure(node=node, from_s=from_s, until_s=until_s, loss=loss)
 
 
@@ -114,32 +114,32 @@ class Trouble:
 AWAY_S = LOSS_S + 1800
 TROUBLES = {
     "cut off for three hours, back with the old replica": Trouble(
-        (lost("n2", LOSS_S + 10_800, NodeLoss.CUT_OFF),), minutes=210
+        (lost("n2", LOSS_S + 10_800, FailureKind.CUT_OFF),), minutes=210
     ),
     "all nodes NotReady, executors work": Trouble(
-        tuple(lost(f"n{index}", 1500.0, NodeLoss.UNREPORTED) for index in range(5)), goal_s=None, orders=0
+        tuple(lost(f"n{index}", 1500.0, FailureKind.UNREPORTED) for index in range(5)), goal_s=None, orders=0
     ),
     "all nodes but the driver's cut off for ten minutes": Trouble(
-        tuple(lost(f"n{index}", 1200.0, NodeLoss.CUT_OFF) for index in range(1, 5)), counts_from_s=1200.0
+        tuple(lost(f"n{index}", 1200.0, FailureKind.CUT_OFF) for index in range(1, 5)), counts_from_s=1200.0
     ),
-    "two nodes at once": Trouble((lost("n1", 1500.0), lost("n2", 1500.0, NodeLoss.DELETED))),
+    "two nodes at once": Trouble((lost("n1", 1500.0), lost("n2", 1500.0, FailureKind.DELETED))),
     "two of three, one free node": Trouble(
         (lost("n1", 1500.0), lost("n2", 1200.0)), counts_from_s=1200.0, orders=2, scene={"nodes": 4}
     ),
     "API server away for 30 minutes while a node is lost": Trouble(
-        (lost("n2", 9000.0, NodeLoss.DELETED),),
+        (lost("n2", 9000.0, FailureKind.DELETED),),
         counts_from_s=AWAY_S,
         faults=lasting(Fault.CLUSTER_UNREADABLE, LOSS_S - 10, AWAY_S),
         minutes=90,
     ),
     "driver's node away for five minutes": Trouble((lost("n0", 900.0),), counts_from_s=900.0, orders=0),
     "no other node": Trouble(
-        (lost("n2", 1200.0, NodeLoss.DELETED),),
+        (lost("n2", 1200.0, FailureKind.DELETED),),
         counts_from_s=1200.0,
         scene={"nodes": 3, "initial": {"op": ("n0", "n1", "n2")}},
     ),
     "a node that comes and goes": Trouble(
-        tuple(lost("n2", from_s + 40, NodeLoss.CUT_OFF, from_s) for from_s in np.arange(600.0, 1400.0, 80.0))
+        tuple(lost("n2", from_s + 40, FailureKind.CUT_OFF, from_s) for from_s in np.arange(600.0, 1400.0, 80.0))
     ),
 }
 
@@ -166,7 +166,7 @@ def test_a_drain_during_a_scale_up_ends_with_all_replicas() -> None:
     slow = replace(QUIET, start_s=30.0, trigger_s=2.0)
     growth, *_ = changes(run(calm, physics=slow), 600.0)
     assert growth.plan.placement == ("n0", "n1", "n2")
-    drained = lost("n2", growth.at_s + 75, NodeLoss.DRAINED, growth.at_s + 15)
+    drained = lost("n2", growth.at_s + 75, FailureKind.DRAINED, growth.at_s + 15)
     notes = run(replace(calm, failures=(drained,)), physics=slow)
     assert serving(notes, growth.at_s + 180) == 3
     assert serving(notes, 2000) == 3

@@ -14,14 +14,14 @@ from gesscale.ports import ClusterState
 from testbed.scoring.sample import Completion
 from testbed.simulator.fog import Fog
 from testbed.simulator.plant import Efforts, Tally
-from testbed.simulator.scene import NodeLoss, Scene
+from testbed.simulator.scene import FailureKind, Scene
 from testbed.simulator.spark.batch import ExecutorSet, mean_batch_s
 from testbed.simulator.spark.constants import SparkPhysics
 from testbed.simulator.spark.query import Emit, Query
 from testbed.simulator.stream import SourceStream, Stream, Topic
 
 #: Losses of a node on which executors work.
-_WORKING = (None, NodeLoss.UNREPORTED)
+_WORKING = (None, FailureKind.UNREPORTED)
 #: Rows of a batch of a query without a cap.
 UNCAPPED_ROWS = 1_000_000_000
 
@@ -44,7 +44,7 @@ class SparkPlant:
         self._fog = Fog(scene.nodes, scene.delays, scene.failures, scene.slowdowns)
         self._now_s = 0.0
         self._next_fault_s = self._fog.next_change_s(-math.inf)
-        self._losses: dict[str, NodeLoss | None] = dict.fromkeys(scene.nodes)
+        self._losses: dict[str, FailureKind | None] = dict.fromkeys(scene.nodes)
         self._completions: list[Completion] = []
         streams: dict[str, Stream] = {
             name: SourceStream(scene.workloads[name]) if name in scene.workloads else Topic()

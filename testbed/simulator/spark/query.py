@@ -12,7 +12,7 @@ from gesscale.model.observation import Batch
 from gesscale.model.workflow import Operator
 from testbed.simulator.fog import Fog
 from testbed.simulator.plant import Efforts, Tally
-from testbed.simulator.scene import CostChange, NodeLoss
+from testbed.simulator.scene import CostChange, FailureKind
 from testbed.simulator.spark.batch import BatchTimeline, factors, run_batch, timeline_after_loss
 from testbed.simulator.spark.constants import SparkPhysics
 from testbed.simulator.spark.efforts import FinishedBatch, WorkSchedule, efforts
@@ -178,16 +178,16 @@ class Query:
             longer = replace(running.timeline, seconds=running.timeline.seconds + leave_s)
             self._change_timeline(running, running.timeline, longer, at_s)
 
-    def node_failed(self, node: str, at_s: float, loss: NodeLoss | None = NodeLoss.DOWN) -> None:
+    def node_failed(self, node: str, at_s: float, loss: FailureKind | None = FailureKind.DOWN) -> None:
         """Stop everything that runs on a node; its executor is kept if the node is cut off."""
-        self._replica_pool.drop(node, keep=loss is NodeLoss.CUT_OFF)
+        self._replica_pool.drop(node, keep=loss is FailureKind.CUT_OFF)
         self._replicas_changed(at_s)
         if node == self.operator.driver_node:
             self._driver_failed(at_s)
         elif self._running is not None:
             self._lose(self._running, node, at_s)
 
-    def node_returned(self, node: str, at_s: float, loss: NodeLoss | None = NodeLoss.DOWN) -> None:
+    def node_returned(self, node: str, at_s: float, loss: FailureKind | None = FailureKind.DOWN) -> None:
         """Note that a node is back: with its driver, the executor that was cut off, or one that was Pending.
 
         Others do not restart on their own.
@@ -201,10 +201,10 @@ class Query:
         self._counted_from_rows = self._done_rows
         self.next_s = self._tick_s(runs_at_s)
 
-    def _executor_returned(self, node: str, at_s: float, loss: NodeLoss | None) -> None:
-        if loss is NodeLoss.CUT_OFF:
+    def _executor_returned(self, node: str, at_s: float, loss: FailureKind | None) -> None:
+        if loss is FailureKind.CUT_OFF:
             self._replica_pool.reconnect(node, at_s, stays=node in self.ordered)
-        elif loss is NodeLoss.DRAINED and node in self.ordered:
+        elif loss is FailureKind.DRAINED and node in self.ordered:
             self._replica_pool.start(node, at_s)
         self._replicas_changed(at_s)
 
