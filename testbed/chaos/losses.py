@@ -48,8 +48,8 @@ class LossWatch:
     """Polls the query, and what Kubernetes and the controller say of its nodes."""
 
     observer: KubernetesObserver
-    #: Times of the controller's events about losses, and of nodes that were not ready.
-    notices_s: set[float] = field(default_factory=set)
+    #: When the controller's events about losses were seen, and when nodes were not ready.
+    notices_s: dict[tuple[str, int | None], float] = field(default_factory=dict)
     not_ready_s: set[float] = field(default_factory=set)
 
     @property
@@ -91,9 +91,9 @@ class LossWatch:
     def _poll_nodes(self, cluster: KubernetesTestBed) -> None:
         if cluster.not_ready():
             self.not_ready_s.add(time.time())
-        for event in cluster.api.document(f"/apis/events.k8s.io/v1/namespaces/{SPACE}/events")["items"]:
-            if event["reason"] in NOTICES:
-                self.notices_s.add(datetime.fromisoformat(event["eventTime"]).timestamp())
+        for event in cluster.api.document(f"/api/v1/namespaces/{SPACE}/events")["items"]:
+            if event["reason"] in NOTICES:  # its own times are whole seconds
+                self.notices_s.setdefault((event["metadata"]["uid"], event.get("count")), time.time())
 
 
 def _lost(loss: NodeLoss, nodes: Sequence[str]) -> frozenset[str]:
@@ -168,7 +168,7 @@ class LossTrial:
             nodes=nodes,
             at_s=round(at_s, 3),
             not_ready_s=after(*watch.not_ready_s),
-            noticed_s=after(*watch.notices_s),
+            noticed_s=after(*watch.notices_s.values()),
             ordered_s=after(*without_s),
             full_rate_s=after(full_s),
             caught_up_s=after(caught_s),
