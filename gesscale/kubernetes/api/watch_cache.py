@@ -140,6 +140,7 @@ class Cache(Generic[T]):
         self._lock = threading.Lock()
         self._objects: dict[str, T] = {}
         self._version: str | None = None
+        self._has_expired = False
         self._lines: ResponseLines | None = None
         self._thread: threading.Thread | None = None
         self._view: View[T] = View(objects=MappingProxyType({}), problem=Problem("watch-not-started"))
@@ -181,7 +182,10 @@ class Cache(Generic[T]):
             steady = self._watch(self._version or "")
         except ApiError as error:
             if error.expired or error.reason == "BrokenAnswer":
+                if not self._has_expired:
+                    self._backoff.reset()  # the server responds again, perhaps after a long time: list at once
                 self._version = None
+            self._has_expired = self._version is None
             return self._fail(error.problem, error.retry_after_s)
         except Exception as error:  # noqa: BLE001  # a dead thread would leave a view that looks fresh for ever
             self._version = None

@@ -146,6 +146,14 @@ def test_an_expired_version_is_listed_again(server, through):
     assert watches(server) == ["10", "50"]
 
 
+def test_an_expired_version_after_an_outage_is_listed_again_at_once(server, through):
+    server.answers(listed(pod("a")))
+    boom = refusal(500, "InternalError", "boom")
+    server.answers(boom, boom, boom, stream(expired()), boom, to="watch")
+    # without a reset the fourth wait would be 4 s; the failure after the list begins at the second one
+    assert through(5).waits == [0.5, 1.0, 2.0, 0.5, 1.0]
+
+
 def test_an_unreadable_object_keeps_its_state_and_hides_no_other(server, through, caplog):
     def keep(item):
         if item["metadata"]["labels"].get("x") == "bad":
