@@ -51,6 +51,7 @@ _ENDS = {"Paused": EventType.NORMAL, "Overridden": EventType.NORMAL, "ModelFitte
 #: Exceptions, by type and reason.
 _BY_REASON: Mapping[tuple[str, str], EventType | None] = {
     ("Ready", Reason.METRICS_MISSING): EventType.NORMAL,  # a driver that starts; see `lasting_lack`
+    ("Ready", Reason.REPLICA_LOST): None,  # `ReplicaEvents` names the nodes
     ("ScalingLimited", Reason.AT_MIN_REPLICAS): None,
     ("ScalingLimited", POOL_BELOW_MAX): EventType.WARNING,
     ("Paused", "PauseExpired"): EventType.WARNING,

@@ -17,6 +17,7 @@ from gesscale.model.decision import Reason, Verdict
         (Reason.OVERRIDE_UNMET, Verdict.SAME, ["OverrideUnmet"]),
         (Reason.CLUSTER_UNAVAILABLE, Verdict.MORE, ["ClusterUnavailable"]),
         (Reason.RECONFIGURING, Verdict.SAME, []),
+        (Reason.REPLICA_LOST, Verdict.SAME, []),  # the events of replicas name the nodes
         (Reason.LATENCY_MAP_STALE, Verdict.SAME, []),  # no change desired
         (Reason.AT_MIN_REPLICAS, Verdict.FEWER, []),  # normal at low load
     ],
