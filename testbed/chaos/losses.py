@@ -45,7 +45,7 @@ _START_S, _FULL_RATE_S, _RECOVERY_S, _SETTLED_S, _POLL_S = 480.0, 180.0, 240.0, 
 
 @dataclass(slots=True)
 class LossWatch:
-    """Polls the query, and what Kubernetes and the controller say of its nodes."""
+    """Polls the query, and the reports of Kubernetes and the controller on its nodes."""
 
     observer: KubernetesObserver
     #: When the controller's events about losses were seen, and when nodes were not ready.

@@ -127,7 +127,7 @@ class KubernetesCluster:
         )
 
     def announce_lost(self) -> None:
-        """Tell the drivers which nodes of their orders can hold no executor, where no new order has told them.
+        """Add the nodes that can hold no executor to the orders in force, where no new order names them.
 
         Raises
         ------

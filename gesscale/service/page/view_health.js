@@ -27,7 +27,7 @@ export function findingsOf(model, place) {
       const href = linkTo(place, { view: "decisions", workflow: workflow.name, operator: name, open: `${point.at_s}` });
       if (NEEDS_ATTENTION.includes(point.reason)) found.push({ level: point.reason.startsWith("At") || point.reason.startsWith("De") ? "warn" : "bad", title: `${name}: ${point.reason}`, text: explained(point.reason, point.detail), todo: advice(point.reason), href });
       const age = point.row_age;
-      if (age && age.seconds > age.objective_s) found.push({ level: "bad", title: `${name}: rows are late`, text: `The oldest row waits for ${ageWords(age)}.`, todo: "See the decision: it says why no replica is added, or that one is on its way.", href });
+      if (age && age.seconds > age.objective_s) found.push({ level: "bad", title: `${name}: rows are late`, text: `The oldest row waits for ${ageWords(age)}.`, todo: "See the decision: it gives the reason why no replica is added, or shows that one starts.", href });
       if (point.outcome === "Failed" || point.outcome === "PartlyApplied") found.push({ level: "bad", title: `${name}: the change failed`, text: point.problem, todo: "Check the driver and the nodes in the message; the next step tries again.", href });
       if (point.map_problem && !maps.has(point.map_problem)) {
         maps.add(point.map_problem);

@@ -78,7 +78,7 @@ def work_limit(
             found.append(WorkLimit(replicas, Reason(order.reason), details.limited_by_work(replicas)))
     if not found:
         return None
-    least = min(found, key=lambda each: each.replicas)  # the partitions, if what was given back says the same
+    least = min(found, key=lambda each: each.replicas)  # the partitions, if what was given back gives the same limit
     return least._replace(replicas=max(least.replicas, operator.min_replicas))
 
 
