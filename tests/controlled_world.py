@@ -219,7 +219,10 @@ class World:
         """Return its executors' pods by node."""
         pages = self.admin.pages(PODS, namespace=self.namespace, label_selector=f"gesscale.dev/autoscaler={name}")
         pods = [item for page in pages for item in page["items"]]
-        return {pod["spec"]["nodeName"]: pod for pod in pods if "deletionTimestamp" not in pod["metadata"]}
+        hostname = "kubernetes.io/hostname"
+        return {
+            pod["spec"]["nodeSelector"][hostname]: pod for pod in pods if "deletionTimestamp" not in pod["metadata"]
+        }
 
     def start_executor(self, name: str, node: str) -> None:
         labels = {"spark-role": "executor", "gesscale.dev/autoscaler": name}
@@ -229,7 +232,8 @@ class World:
             "command": ["sleep", "100000"],
             "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}},
         }
-        spec = {"terminationGracePeriodSeconds": 0, "nodeName": node, "containers": [container]}
+        selector = {"kubernetes.io/hostname": node}
+        spec = {"terminationGracePeriodSeconds": 0, "nodeSelector": selector, "containers": [container]}
         spec["automountServiceAccountToken"] = False
         body = {"metadata": {"generateName": f"{name}-", "labels": labels}, "spec": spec}
         self.admin.create(PODS, body, namespace=self.namespace)

@@ -86,6 +86,7 @@ def test_a_controller_of_another_kubeconfig_follows_and_takes_over(world, elsewh
             assert logged_codes(two.log.read_text()).count("lease-held-elsewhere") == 1
 
 
+@pytest.mark.long
 def test_an_older_version_that_comes_second_is_not_obeyed(world, elsewhere):
     near, mid, far = world.nodes
     world.add("op", offered=100, maxReplicas=3)
