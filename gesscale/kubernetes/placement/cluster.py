@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.order_store import OrderWriter
 from gesscale.kubernetes.placement.applications import Application, find_application, needs_of
-from gesscale.kubernetes.placement.replicas import ExecutorAddresses, Replicas, replicas_of
+from gesscale.kubernetes.placement.replicas import Replicas, SeenExecutors, replicas_of
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.placement.room import NodeBackoff, shared_room
 from gesscale.kubernetes.placement.watches import ClusterView
@@ -39,8 +39,8 @@ class KubernetesCluster:
     refused: frozenset[str] = frozenset()
     #: Nodes on which executors failed to start, by operator.
     node_backoff: dict[str, NodeBackoff] = field(default_factory=dict)
-    #: Addresses of their nodes when executors were first seen, by operator.
-    addresses: dict[str, ExecutorAddresses] = field(default_factory=dict)
+    #: Executors seen on each node, by operator.
+    seen_executors: dict[str, SeenExecutors] = field(default_factory=dict)
     #: By operator, its application and its order in force at the last refresh (applications, current_orders).
     applications: Mapping[str, Application] = field(default_factory=dict)
     current_orders: Mapping[str, OrderStatus | None] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class KubernetesCluster:
         view = self.snapshot()
         resources = self.workflow.resources
         self.node_backoff = {name: self.node_backoff.get(name) or NodeBackoff() for name in resources}
-        self.addresses = {name: self.addresses.get(name) or ExecutorAddresses() for name in resources}
+        self.seen_executors = {name: self.seen_executors.get(name) or SeenExecutors() for name in resources}
         self.applications = {name: find_application(resource, view.index) for name, resource in resources.items()}
         self.current_orders = {
             name: self.order_writer.current_order(_key(resource)) for name, resource in resources.items()
@@ -169,7 +169,7 @@ class KubernetesCluster:
                 self._ordered(name),
                 nodes,
                 ineligible[name],
-                self.addresses[name].moved(application.executors, nodes),
+                self.seen_executors[name].misplaced(application.executors, nodes, ineligible[name]),
             )
             for name, application in self.applications.items()
         }

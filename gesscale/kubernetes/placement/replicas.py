@@ -27,7 +27,7 @@ def replicas_of(
     ordered: Collection[str],
     nodes: Mapping[str, NodeRecord],
     ineligible: Mapping[str, Node],
-    moved: Mapping[str, str],
+    misplaced: Mapping[str, str],
 ) -> Replicas:
     """Return where the replicas of an operator are.
 
@@ -35,23 +35,19 @@ def replicas_of(
     ----------
     ineligible
         Nodes that can take no further executor of the operator.
-    moved
-        Nodes whose address has changed under a running executor, with the cause.
+    misplaced
+        See `SeenExecutors.misplaced`.
     """
     is_broken = is_view_broken(nodes)
     bound = [pod for pod in executors if pod.node and not pod.terminating]
     left = {
         name: cause
         for name in ordered
-        if (cause := moved.get(name) or why_left(nodes.get(name), is_view_broken=is_broken))
+        if (cause := misplaced.get(name) or why_left(nodes.get(name), is_view_broken=is_broken))
     }
     running = {pod.node for pod in bound if _runs(pod, nodes.get(pod.node), is_broken)} - left.keys()
     held = running | {pod.node for pod in bound}
-    left |= {
-        name: closed.problem
-        for name in ordered
-        if name not in held and (closed := ineligible.get(name)) is not None and closed.reason in _CLOSED
-    }
+    left |= {name: cause for name, cause in closed_nodes(ineligible).items() if name in ordered and name not in held}
     return Replicas(
         running=tuple(sorted(running)),
         starting=tuple(sorted({*ordered} - running - left.keys())),
@@ -68,27 +64,43 @@ def _runs(pod: PodRecord, node: NodeRecord | None, is_broken: bool) -> bool:
 
 
 @dataclass(slots=True)
-class ExecutorAddresses:
-    """Addresses that nodes had when their executors of one operator were first seen."""
+class SeenExecutors:
+    """Executors of one operator by node, each with the address that its node had when it was first seen."""
 
     _seen: dict[str, tuple[str, str]] = field(default_factory=dict, init=False)
 
-    def moved(self, executors: Iterable[PodRecord], nodes: Mapping[str, NodeRecord]) -> dict[str, str]:
-        """Return the nodes whose address has changed under an executor, with the cause."""
+    def misplaced(
+        self, executors: Iterable[PodRecord], nodes: Mapping[str, NodeRecord], ineligible: Mapping[str, Node]
+    ) -> dict[str, str]:
+        """Return the nodes that cannot keep their executor, with the cause.
+
+        Either the address of the node has changed, or the executor started after the node was closed to new ones.
+        """
         now = {
             pod.node: (pod.name, node.address)
             for pod in executors
             if not pod.terminating and (node := nodes.get(pod.node)) is not None and node.address
         }
-        seen = self._seen
+        closed = closed_nodes(ineligible)
+        late = {name: closed[name] for name, (pod, _) in now.items() if name in closed and self._is_other(name, pod)}
         self._seen = {
-            name: seen[name] if name in seen and seen[name][0] == entry[0] else entry for name, entry in now.items()
+            name: self._seen[name] if name in late or not self._is_other(name, entry[0], unseen=True) else entry
+            for name, entry in now.items()
         }
-        return {
+        return late | {
             name: f"its address changed from {before} to {now[name][1]}"
             for name, (_, before) in self._seen.items()
-            if before != now[name][1]
+            if name not in late and before != now[name][1]
         }
+
+    def _is_other(self, node: str, pod: str, *, unseen: bool = False) -> bool:
+        """Return whether a node had another executor before; ``unseen`` if none was seen there."""
+        return self._seen[node][0] != pod if node in self._seen else unseen
+
+
+def closed_nodes(ineligible: Mapping[str, Node]) -> dict[str, str]:
+    """Return the nodes that start no further executor, with the cause; one that runs there stays."""
+    return {name: node.problem for name, node in ineligible.items() if node.reason in _CLOSED}
 
 
 def changed_nodes(before: ClusterIndex, after: ClusterIndex) -> frozenset[str]:

@@ -9,9 +9,11 @@ from kube import node, pod
 
 from gesscale.kubernetes.placement.applications import ClusterIndex
 from gesscale.kubernetes.placement.nodes import Taint
-from gesscale.kubernetes.placement.replicas import ExecutorAddresses, changed_nodes, is_view_broken, replicas_of
+from gesscale.kubernetes.placement.replicas import SeenExecutors, changed_nodes, is_view_broken, replicas_of
 from gesscale.kubernetes.placement.room import ALL_NODES, ExecutorNeeds, evaluate_node
 from gesscale.kubernetes.resource.spec import LabelSelector
+from gesscale.model.decision import Reason
+from gesscale.ports import Node
 
 UNREADY = {"unready": "Ready is Unknown: NodeStatusUnknown", "unready_since_s": 100.0}
 CORDONED = {"cordoned": True}
@@ -91,21 +93,28 @@ def test_nothing_is_lost_while_the_control_plane_is_at_fault():
 
 
 def test_a_new_address_ends_a_replica_until_a_new_executor_runs():
-    addresses, before, after = (
-        ExecutorAddresses(),
-        node("a", addresses=("10.0.0.1",)),
-        node("a", addresses=("10.0.0.9",)),
-    )
-    assert not addresses.moved([pod("e1", "a")], {"a": before})
-    assert set(addresses.moved([pod("e1", "a")], {"a": after})) == {"a"}
-    assert set(addresses.moved([pod("e1", "a")], {"a": after})) == {"a"}
-    assert not addresses.moved([pod("e1", "a", terminating=True), pod("e2", "a")], {"a": after})
+    seen, before, after = SeenExecutors(), node("a", addresses=("10.0.0.1",)), node("a", addresses=("10.0.0.9",))
+    assert not seen.misplaced([pod("e1", "a")], {"a": before}, {})
+    assert set(seen.misplaced([pod("e1", "a")], {"a": after}, {})) == {"a"}
+    assert set(seen.misplaced([pod("e1", "a")], {"a": after}, {})) == {"a"}
+    assert not seen.misplaced([pod("e1", "a", terminating=True), pod("e2", "a")], {"a": after}, {})
 
 
 def test_a_node_without_addresses_has_not_moved():
-    addresses = ExecutorAddresses()
+    seen = SeenExecutors()
     for nodes in ({"a": node("a")}, {"a": node("a", addresses=("10.0.0.1",))}, {"a": node("a")}):
-        assert not addresses.moved([pod("e1", "a")], nodes)
+        assert not seen.misplaced([pod("e1", "a")], nodes, {})
+
+
+def test_an_executor_that_starts_on_a_closed_node_is_misplaced():
+    seen, nodes = SeenExecutors(), {"a": node("a", addresses=("10.0.0.1",))}
+    closed = {"a": Node(name="a", problem="not in the node pool", reason=Reason.NOT_IN_POOL)}
+    assert not seen.misplaced([pod("e1", "a")], nodes, {})
+    assert not seen.misplaced([pod("e1", "a")], nodes, closed)  # it may stay
+    for _ in range(2):
+        assert seen.misplaced([pod("e2", "a")], nodes, closed) == {"a": "not in the node pool"}
+    assert not seen.misplaced([pod("e2", "a")], nodes, {})
+    assert not SeenExecutors().misplaced([pod("e2", "a")], nodes, closed)  # a new controller has not seen the other
 
 
 def index(nodes, pods):
