@@ -9,10 +9,14 @@ from xdist.scheduler import LoadScopeScheduling
 
 from testbed.cluster import privilege, state
 
+#: Starts a cluster for itself, so any worker can run it.
+_OWN_CLUSTER = "test_lost_nodes"
+
 
 class _ByModuleOrCluster(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
-        return "kubernetes" if "/kubernetes/" in nodeid else super()._split_scope(nodeid)
+        shares_cluster = "/kubernetes/" in nodeid and _OWN_CLUSTER not in nodeid
+        return "kubernetes" if shares_cluster else super()._split_scope(nodeid)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling | None:
