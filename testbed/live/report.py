@@ -110,8 +110,9 @@ def check_rows(day: DayResult) -> tuple[PromiseCheck, ...]:
     )
 
 
-#: Share of a day in which rows may be late: replicas are added when rows are expected to be late, at their price.
-LATE_SHARE = 0.1
+#: Share of a day in which rows may be late. The policy has learned nothing before the first two scale-ups, and on a
+#: busy machine an executor takes 20 s of the 240 s to start (measured: 65 s late at load 7, in the first 110 s).
+LATE_SHARE = 1 / 3
 
 
 def check_row_age(record: Record, allowed_s: float) -> PromiseCheck:
