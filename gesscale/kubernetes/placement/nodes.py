@@ -284,7 +284,7 @@ _BROKEN_SHARE, _BROKEN_NODES = 0.55, 2
 
 
 def is_view_broken(nodes: Mapping[str, NodeRecord]) -> bool:
-    """Return whether so many nodes are NotReady at the same time that the control plane is at fault, not the nodes."""
+    """Return whether the control plane is at fault, not the nodes: too many are NotReady at the same time."""
     unready = sum(bool(node.unready) for node in nodes.values())
     return 0 < unready == len(nodes) or (unready > _BROKEN_NODES and unready >= _BROKEN_SHARE * len(nodes))
 

@@ -72,7 +72,7 @@ def test_a_controller_of_another_kubeconfig_follows_and_takes_over(world, elsewh
         assert of_first["lease"] == f"{world.namespace}/{LEASE_NAME}/{of_first['id']}"
         assert world.status("op")["lease"] == f"{world.namespace}/{LEASE_NAME}"
         with controller(world, "two", lease=elsewhere) as two:
-            until(lambda: "lease-held-elsewhere" in two.readyz()[1], "the second follows, and says why")
+            until(lambda: "lease-held-elsewhere" in two.readyz()[1], "the second follows, and gives the reason")
             assert f"{world.namespace}/{LEASE_NAME}" in two.readyz()[1]
             with pytest.raises(ApiError):
                 lease(world, elsewhere)  # not even created

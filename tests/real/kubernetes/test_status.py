@@ -17,7 +17,7 @@ GARBAGE = {
 }  # fmt: skip
 
 
-def test_faults_are_told_by_condition_and_event(world: World):
+def test_faults_are_in_conditions_and_events(world: World):
     near, mid, _ = world.nodes
     kubectl = world.cluster.run_kubectl
     bare = f"bare-{world.namespace}"

@@ -21,8 +21,8 @@ def down(*names: str) -> dict[str, Node]:
 
 def restored(live, *, order=None, seen=("hub",), closed=(), plan=STAYS, most=5, pending=False, **state):
     """Return the plan for an operator whose replicas were seen on some nodes, and are on others now."""
-    told = None if seen is None else reading(seen)
-    analysis = Analysis(operator="op", verdict=Verdict.SAME, reason=Reason.WITHIN_TARGET, reading=told)
+    found = None if seen is None else reading(seen)
+    analysis = Analysis(operator="op", verdict=Verdict.SAME, reason=Reason.WITHIN_TARGET, reading=found)
     now = ClusterState(**{"nodes": {**NODES, **down(*closed)}, "placements": {"op": live}, **state})
     orders = {}
     if order is not None:

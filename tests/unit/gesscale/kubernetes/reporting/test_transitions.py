@@ -41,7 +41,7 @@ def kinds(report):
 def test_a_driver_that_starts_is_no_warning_and_one_that_does_not_is():
     began = report_of({}, blind(T0_S))
     assert kinds(began) == [("Normal", "MetricsMissing")]
-    # The cause is written with the next refresh, and told again.
+    # The cause is written and announced with the next refresh.
     moved = report_of(began.status, blind(T0_S + 60, "connection refused"))
     assert kinds(moved) == [("Normal", "MetricsMissing")]
     assert moved.events[0].message == "connection refused"
