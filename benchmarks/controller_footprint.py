@@ -25,11 +25,9 @@ that of qemu, and the CPU seconds and waits are those of qemu. Needs root.
 """
 
 import argparse
-import base64
 import json
 import os
 import re
-import secrets
 import signal
 import statistics
 import subprocess
@@ -38,190 +36,34 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
+from contextlib import ExitStack
+from datetime import datetime
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from urllib.request import urlopen
 
 import yaml
+from footprint.disk import Written, renewed_leases
 from footprint.image import program
 from footprint.resident import resident_mib
 from footprint.served_batches import Batches
+from footprint.world import WORLDS, api_server, connect_when_ready, fill
 
 from gesscale.kubernetes.api.connection import Connection
-from gesscale.kubernetes.api.credentials import connect
 from gesscale.kubernetes.api.lease import LEASE_NAME
-from gesscale.kubernetes.api.resources import CONFIG_MAPS, LEASES, NODES, PODS, STREAM_AUTOSCALERS, Resource
+from gesscale.kubernetes.api.resources import LEASES, STREAM_AUTOSCALERS, Resource
 from testbed.kubernetes.store import Store, StoreKind
-from testbed.kubernetes.tools import build
 
 CRDS = Resource(
     group="apiextensions.k8s.io", plural="customresourcedefinitions", kind="CustomResourceDefinition", namespaced=False
 )
-NAMESPACES = Resource(plural="namespaces", kind="Namespace", namespaced=False)
-# operators, nodes, other pods, nodes in the latency map
-WORLDS = {
-    "small": (1, 3, 30, 3),
-    "pi": (20, 20, 200, 20),
-    "large": (50, 100, 3000, 100),
-    "fleet": (1000, 1000, 1000, 700),
-}
 DEFAULT_WORLDS = ("small", "pi", "large")
 CHANGED_SHARE = 0.1
 ORDERS_AWAITED_S = 180.0
 WARM_UP_S = 120.0
 PERIOD_S = 60.0
-NODE_LEASE_S = 10.0
-API_PORT, STORE_PORT, PEER_PORT, PROBES_PORT = 26443, 22379, 22380, 28080
+PROBES_PORT = 28080
 ROOT = Path(__file__).parents[1]
-
-
-@contextmanager
-def api_server(folder: Path, store: Store, disk: Path) -> Iterator[Path]:
-    """Run a store with its data on a disk, and an API server, until the context ends; yield a kubeconfig."""
-    program, token = build(), secrets.token_hex(16)
-    key, public = folder / "sa.key", folder / "sa.pub"
-    subprocess.run(("openssl", "genrsa", "-out", key, "2048"), check=True, capture_output=True)
-    subprocess.run(("openssl", "rsa", "-in", key, "-pubout", "-out", public), check=True, capture_output=True)
-    (folder / "tokens.csv").write_text(f"{token},admin,admin,system:masters\n")
-    url, peer = f"http://127.0.0.1:{STORE_PORT}", ("--peer-url", f"http://127.0.0.1:{PEER_PORT}")
-    stored = (program, store.kind, "--data-dir", disk / "store", "--client-url", url)
-    commands = (
-        store.command((*stored, *(peer if store.kind is StoreKind.ETCD else ())), folder / "fsync.log"),
-        (
-            *(program, "kube-apiserver", "--etcd-servers", url, "--bind-address=127.0.0.1"),
-            *(f"--secure-port={API_PORT}", "--endpoint-reconciler-type=none", "--cert-dir", folder / "certs"),
-            *("--service-cluster-ip-range=10.96.0.0/16", "--token-auth-file", folder / "tokens.csv"),
-            *("--service-account-key-file", public, "--service-account-signing-key-file", key),
-            "--service-account-issuer=https://kubernetes.default.svc",
-            *("--disable-admission-plugins=ServiceAccount", "--authorization-mode=RBAC"),
-        ),
-    )
-    logs = [(folder / f"{part}.log").open("w") for part in ("store", "api")]
-    running = [
-        subprocess.Popen(tuple(map(str, command)), stdout=log, stderr=log)
-        for command, log in zip(commands, logs, strict=True)
-    ]
-    kubeconfig = folder / "kubeconfig"
-    cluster = {"server": f"https://127.0.0.1:{API_PORT}", "certificate-authority-data": _certificate(folder)}
-    kubeconfig.write_text(
-        yaml.safe_dump(
-            {
-                "apiVersion": "v1",
-                "kind": "Config",
-                "clusters": [{"name": "c", "cluster": cluster}],
-                "users": [{"name": "u", "user": {"token": token}}],
-                "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-                "current-context": "c",
-            }
-        )
-    )
-    try:
-        yield kubeconfig
-    finally:
-        for process in reversed(running):
-            process.terminate()
-            process.wait(30)
-
-
-def _certificate(folder: Path, tries: int = 240) -> str:
-    """Return the self-signed certificate of the API server in base 64."""
-    file = folder / "certs/apiserver.crt"
-    for _ in range(tries):
-        if file.exists() and (content := file.read_bytes()):
-            return base64.b64encode(content).decode()
-        time.sleep(0.5)
-    raise SystemExit(f"the API server made no certificate: {file}")
-
-
-def connect_when_ready(connect_: Path, tries: int = 120) -> Connection:
-    """Wait until the API server answers, and return a connection."""
-    cause = ""
-    for _ in range(tries):
-        try:
-            connection = connect(connect_)
-            next(connection.pages(NAMESPACES))
-        except Exception as error:  # noqa: BLE001 - it is not ready yet
-            cause = str(error)
-            time.sleep(0.5)
-        else:
-            return connection
-    raise SystemExit(f"the API server did not come up: {cause}")
-
-
-def fill(connection: Connection, world: str, batches_port: int) -> None:
-    """Create the objects of a world."""
-    operators, nodes, pods, mapped = WORLDS[world]
-    names = [f"{world}-{index:03d}" for index in range(nodes)]
-    connection.create(NAMESPACES, {"metadata": {"name": world}})
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda index: _node(connection, names[index], index), range(nodes)))
-        list(pool.map(lambda index: _pod(connection, world, f"other-{index}", names[index % nodes], {}), range(pods)))
-    # One digit per delay on large maps, because a ConfigMap is limited to 1 MiB.
-    longest = 90 if mapped <= 100 else 9
-    delays = [
-        [1 + 5 * abs(row - column) % longest if row != column else 0 for column in range(mapped)]
-        for row in range(mapped)
-    ]
-    table = "\n".join(
-        [
-            "node," + ",".join(names[:mapped]),
-            *(f"{name},{','.join(map(str, row))}" for name, row in zip(names, delays, strict=False)),
-        ]
-    )
-    connection.create(CONFIG_MAPS, {"metadata": {"name": "map"}, "data": {"latency.csv": table}}, namespace=world)
-    with ThreadPoolExecutor(8) as pool:
-        list(
-            pool.map(
-                lambda index: _operator(connection, world, index, names[index % mapped], batches_port), range(operators)
-            )
-        )
-
-
-def _operator(connection: Connection, world: str, index: int, node: str, batches_port: int) -> None:
-    operator = f"operator-{index}"
-    labels = {"spark-role": "executor", "gesscale.dev/autoscaler": operator}
-    _pod(connection, world, f"{operator}-exec-1", node, labels)
-    spec = {
-        "driver": {"node": node, "metricsUrl": f"http://127.0.0.1:{batches_port}/{node}/{operator}"},
-        "latencyMap": {"source": "ConfigMap", "configMap": {"name": "map", "unit": "ms", "kind": "rtt"}},
-        "mode": "Act",
-    }
-    body = {
-        "apiVersion": STREAM_AUTOSCALERS.api_version,
-        "kind": STREAM_AUTOSCALERS.kind,
-        "metadata": {"name": operator},
-        "spec": spec,
-    }
-    connection.create(STREAM_AUTOSCALERS, body, namespace=world)
-
-
-def _node(connection: Connection, name: str, index: int) -> None:
-    room = {"cpu": "4", "memory": "4Gi", "pods": "110"}
-    labels = {"kubernetes.io/arch": "arm64", "kubernetes.io/hostname": name}
-    connection.create(NODES, {"metadata": {"name": name, "labels": labels}})
-    status = {
-        "allocatable": room,
-        "capacity": room,
-        "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
-        "addresses": [{"type": "InternalIP", "address": f"10.0.{index // 250}.{1 + index % 250}"}],
-    }
-    connection.patch(NODES, name, {"status": status}, subresource="status")
-    connection.patch(NODES, name, {"spec": {"taints": None}})
-
-
-def _pod(connection: Connection, namespace: str, name: str, node: str, labels: dict[str, str]) -> None:
-    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "20m", "memory": "20Mi"}}}
-    connection.create(
-        PODS,
-        {"metadata": {"name": name, "labels": labels}, "spec": {"nodeName": node, "containers": [container]}},
-        namespace=namespace,
-    )
-    status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
-    connection.patch(PODS, name, {"status": status}, namespace=namespace, subresource="status")
 
 
 def requests_so_far() -> Counter[str]:
@@ -233,53 +75,6 @@ def requests_so_far() -> Counter[str]:
         found = dict(re.findall(r'(\w+)="([^"]*)"', labels))
         counts[f"{found['verb']} {found['resource']} {found['code']}"] += int(float(value))
     return counts
-
-
-@contextmanager
-def renewed_leases(connection: Connection, nodes: list[str]) -> Iterator[list[float]]:
-    """Renew the lease of each node as its kubelet does, until the context ends; yield how long each renewal took, s."""
-    took_s: list[float] = []
-    ended = threading.Event()
-    where = {"namespace": "kube-node-lease"}
-    for node in nodes:
-        connection.create(LEASES, {"metadata": {"name": node}, "spec": {"leaseDurationSeconds": 40}}, **where)
-
-    def renew() -> None:
-        while True:
-            for node in nodes:
-                if ended.wait(NODE_LEASE_S / len(nodes)):
-                    return
-                now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-                began_s = time.monotonic()
-                connection.patch(LEASES, node, {"spec": {"holderIdentity": node, "renewTime": now}}, **where)
-                took_s.append(time.monotonic() - began_s)
-
-    renewing = threading.Thread(target=renew)
-    renewing.start()
-    try:
-        yield took_s
-    finally:
-        ended.set()
-        renewing.join()
-
-
-class Written:
-    """Counts what is written to the device of a file system, from its creation on."""
-
-    def __init__(self, disk: Path) -> None:
-        self.disk, self.began_s = disk, time.monotonic()
-        self.began = self._bytes()
-
-    def _bytes(self) -> int:
-        subprocess.run(("sync", "--file-system", self.disk), check=True)
-        device = self.disk.stat().st_dev
-        sectors = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat").read_text().split()[6]
-        return 512 * int(sectors)
-
-    def mib_per_hour(self) -> float:
-        """Return the rate so far."""
-        written = self._bytes() - self.began
-        return round(written / 2**20 * 3600 / (time.monotonic() - self.began_s), 1)
 
 
 def cpu_s(pid: int) -> float:

@@ -8,22 +8,23 @@ from http.server import BaseHTTPRequestHandler
 
 BATCH_S = 2.0
 CAP_ROWS = 3000
-"""More than the load ever is: where a cap limits, nothing is ordered. Batches of equal size would look capped."""
+"""Twice what the load ever is in a trigger interval: where a cap limits, nothing is ordered."""
+OVERLOADED_S = 7.2
+"""Time for a full batch: 417 rows/s, as before the change of load."""
 
 
 @lru_cache(maxsize=64)
 def newest_batches(newest: int, phase: int, change: int | None) -> tuple[str, int]:
     """Return the newest 200 batches as JSON, with ``NODE`` for the node, and the rows of all of them.
 
-    Their load varies by 10 %. From the batch ``change`` on, batches fill the trigger, and the load is 50 % higher.
+    Their load varies by 10 %. From the batch ``change`` on, the load is 1.5 times the capacity and batches are full.
     """
     batches, total, offered = [], 0, 0
     for number in range(newest - 200, newest):
         is_overloaded = change is not None and number >= change
-        rows = 950 + number % 50 if is_overloaded else round(500 + 50 * math.sin(number / 17 + phase))
-        total, offered = total + rows, offered + (1500 if is_overloaded else rows)
-        began_s = Batches.began_s - 600 + BATCH_S * number
-        seconds = 1.99 if is_overloaded else 1.2
+        rows = CAP_ROWS if is_overloaded else round(500 + 50 * math.sin(number / 17 + phase))
+        total, offered = total + rows, offered + (3 * rows // 2 if is_overloaded else rows)
+        began_s, seconds = Batches.begin_s(number, change), OVERLOADED_S if is_overloaded else 1.2
         batches.append(
             {
                 "batch_id": number,
@@ -55,15 +56,22 @@ class Batches(BaseHTTPRequestHandler):
     change: int | None = None
 
     @classmethod
-    def newest(cls) -> int:
-        """Return the number of the latest batch."""
-        return int((time.time() - cls.began_s + 600) / BATCH_S)
+    def begin_s(cls, number: int, change: int | None) -> float:
+        """Return when a batch begins."""
+        usual = number if change is None else min(number, change)
+        return cls.began_s - 600 + BATCH_S * usual + OVERLOADED_S * (number - usual)
+
+    @classmethod
+    def newest(cls, change: int | None = None) -> int:
+        """Return the number of the batch that runs."""
+        usual = int((time.time() - cls.began_s + 600) / BATCH_S)
+        return usual if change is None else change + int((time.time() - cls.begin_s(change, None)) / OVERLOADED_S)
 
     def do_GET(self) -> None:
         """Return the newest 200 batches."""
         _, node, operator, _ = self.path.split("/")
         now_s, change = time.time(), self.change if operator in self.changed else None
-        batches, total = newest_batches(self.newest(), len(operator) + ord(operator[-1]) % 7, change)
+        batches, total = newest_batches(self.newest(change), len(operator) + ord(operator[-1]) % 7, change)
         document = {
             "apiVersion": "gesscale.dev/v1", "app": "a", "operator": operator, "query": "q", "now_s": now_s,
             "active": True, "last_progress_at_s": now_s, "cap_rows": CAP_ROWS, "trigger_s": BATCH_S,
