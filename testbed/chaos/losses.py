@@ -13,10 +13,10 @@ from gesscale.model.observation import Batch
 from testbed.chaos.loss_results import LossRecord, add_loss, first_end_s, longest_gap_s
 from testbed.chaos.rows import NumberedRides
 from testbed.cluster.topology import Topology
-from testbed.demo.kubernetes_observer import KubernetesObserver
 from testbed.demo.taxi import TaxiJob
 from testbed.kubernetes.cluster import KubernetesTestBed, kubernetes_up
 from testbed.live.kubernetes import SPACE, KubernetesApplication
+from testbed.live.kubernetes_observer import KubernetesObserver
 from testbed.live.node_losses import NodeLoss, bring_back, lose, prepare
 from testbed.live.nodes import ProgressLog
 from testbed.live.scenario import LiveOperator, Scenario

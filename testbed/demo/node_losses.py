@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Event
 
-from testbed.demo.kubernetes_observer import KubernetesObserver
+from testbed.live.kubernetes_observer import KubernetesObserver
 from testbed.live.node_losses import NodeLoss, bring_back, lose
 from testbed.live.report import PromiseCheck
 

@@ -14,12 +14,12 @@ from gesscale.service.client import read_page
 from gesscale.service.documents import RecordDocument
 from gesscale.service.recorded import write_page, write_served
 from testbed.cluster.topology import read_topology
-from testbed.demo.kubernetes_observer import KubernetesObserver
 from testbed.demo.node_losses import LATE_S, LOSSES, check_losses, losing_nodes
 from testbed.demo.taxi import TaxiJob, prepare_rides
 from testbed.kubernetes import cluster as clusters
 from testbed.kubernetes.store import ETCD, Store
 from testbed.live.kubernetes import SPACE, KubernetesApplication
+from testbed.live.kubernetes_observer import KubernetesObserver
 from testbed.live.node_losses import prepare
 from testbed.live.nodes import ProgressLog
 from testbed.live.record import DayResult

@@ -4,7 +4,7 @@ import pytest
 
 from gesscale.model.observation import Batch
 from testbed.chaos.losses import LossWatch
-from testbed.demo.kubernetes_observer import KubernetesObserver, SeenOrder
+from testbed.live.kubernetes_observer import KubernetesObserver, SeenOrder
 
 BOTH = ("b", "c")
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from gesscale.model.observation import Batch
-from testbed.demo.kubernetes_observer import KubernetesObserver, SeenOrder
 from testbed.demo.node_losses import SeenLoss, check_losses
+from testbed.live.kubernetes_observer import KubernetesObserver, SeenOrder
 from testbed.live.node_losses import NodeLoss
 
 T0_S = 1_800_000_000.0

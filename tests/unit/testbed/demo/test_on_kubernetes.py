@@ -10,9 +10,9 @@ from refusals import refused
 from gesscale.model.document import as_document
 from gesscale.model.observation import Batch
 from gesscale.service.recorded import read_record, write_served
-from testbed.demo.kubernetes_observer import KubernetesObserver, SeenOrder
 from testbed.demo.on_kubernetes import read_served
 from testbed.live.kubernetes import KubernetesApplication
+from testbed.live.kubernetes_observer import KubernetesObserver, SeenOrder
 from testbed.live.scenario import KUBE5
 
 NAME = "streams/nearest"

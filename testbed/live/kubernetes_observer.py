@@ -1,4 +1,4 @@
-"""Observes a demo on Kubernetes from outside: its orders, batches and executors."""
+"""Observes a query on Kubernetes from outside: its orders, batches and executors."""
 
 import json
 from collections.abc import Callable, Mapping
