@@ -19,14 +19,26 @@ def list_policies(output: OutputOption = Output.TABLE) -> None:
 
     found = registered_policies().items()
     rows = [
-        (name, info.summary, info.source, "yes" if info.is_installed else f"needs {info.needs and info.needs[1]}")
+        (
+            name,
+            info.summary,
+            "yes" if info.knows_price else "no",
+            info.source,
+            "yes" if info.is_installed else f"needs {info.needs and info.needs[1]}",
+        )
         for name, info in found
     ]
     policies = [
-        {"name": name, "summary": info.summary, "source": info.source, "installed": info.is_installed}
+        {
+            "name": name,
+            "summary": info.summary,
+            "knows_price": info.knows_price,
+            "source": info.source,
+            "installed": info.is_installed,
+        }
         for name, info in found
     ]
-    columns = ("policy", "what it does", "source", "installed")
+    columns = ("policy", "what it does", "knows the price", "source", "installed")
     emit({"apiVersion": API_VERSION, "policies": policies}, output, [table("Policies", columns, rows)])
     warn(broken_policies().values())
 
@@ -60,6 +72,7 @@ def show(
         "apiVersion": API_VERSION,
         "name": name,
         "summary": info.summary,
+        "knows_price": info.knows_price,
         "source": info.source,
         "installed": info.is_installed,
         "guide": info.guide and f"docs/{info.guide}",
@@ -71,6 +84,7 @@ def show(
     emit(document, output, [table(title, columns, rows or [("none", None, None, "it has no settings")])])
     if output is not Output.TABLE:
         return
+    stderr_console.print(f"knows the price: {'yes' if info.knows_price else 'no'}")
     stderr_console.print(f"to use it: --policy {name}, or analyze.policy: {name} in the settings file")
     if info.guide:
         stderr_console.print(f"documentation: docs/{info.guide}")

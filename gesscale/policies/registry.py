@@ -46,6 +46,8 @@ class PolicyInfo:
     guide: str = ""
     #: Extra and package that it needs beyond gesscale's own dependencies; None for most.
     needs: tuple[str, str] | None = None
+    #: True if its settings include the price of a late minute, so that it minimises the cost itself.
+    knows_price: bool = False
 
     @property
     def group(self) -> str:

@@ -12,4 +12,5 @@ POLICY = PolicyInfo(
     settings=GesscaleSettings,
     accepts=("stabilization_window_s",),
     guide="reference/policies/gesscale.md",
+    knows_price=True,
 )

@@ -28,6 +28,13 @@ def test_every_policy_is_listed_with_its_source(printed):
     assert all(item["source"] and item["summary"] and item["installed"] for item in listed)
 
 
+def test_a_policy_whose_settings_have_the_price_of_a_late_minute_knows_it(printed):
+    for item in printed("list")["policies"]:
+        settings = policy_info(item["name"]).settings
+        has_price = settings is not None and "late_minute_price" in settings.model_fields
+        assert item["knows_price"] == printed("show", item["name"])["knows_price"] == has_price
+
+
 def test_every_policy_has_existing_settings_and_a_page(printed):
     overview = (DOCS / "reference" / "policies" / "README.md").read_text("utf-8")
     for name in policy_names():
