@@ -58,11 +58,10 @@ class LossWatch:
         orders = self.observer.ordered()
         return orders[-1].placement if orders else ()
 
-    @property
-    def is_full(self) -> bool:
-        """Whether the last two batches ran on all ordered replicas, as many as possible, and the backlog falls."""
+    def is_full_since(self, at_s: float) -> bool:
+        """Return whether two batches since then ran on as many replicas as possible, and the backlog falls."""
         newest, ordered = self.observer.record.ordered[-2:], self.placement
-        if len(newest) < 2 or len(ordered) < SCENARIO.max_replicas:
+        if len(newest) < 2 or newest[0].began_s < at_s or len(ordered) < SCENARIO.max_replicas:
             return False
         falls = self.is_caught_up or (newest[1].backlog_rows or 0.0) < (newest[0].backlog_rows or 0.0)
         return falls and all(self.worked(each) == {*ordered} for each in newest)
@@ -139,7 +138,7 @@ class LossTrial:
         back_s = time.time()
         if loss is NodeLoss.DRIVER_DELETED:
             application.submit(self.program)
-        watch.wait(lambda: time.time() > back_s + _SETTLED_S and watch.is_full and watch.is_caught_up, _RECOVERY_S)
+        watch.wait(lambda: watch.is_full_since(back_s + _SETTLED_S) and watch.is_caught_up, _RECOVERY_S)
         full_s = self._full_s(back_s if loss is NodeLoss.DRIVER_DELETED else at_s, lost)
         return self._record(loss, nodes, at_s, full_s)
 
@@ -173,7 +172,7 @@ class LossTrial:
             full_rate_s=after(full_s),
             caught_up_s=after(caught_s),
             longest_gap_s=round(longest_gap_s(batches, at_s, caught_s or time.time()), 2),
-            recovered=watch.is_full,
+            recovered=watch.is_full_since(at_s),
             rows=count.distinct + count.missing,
             rows_lost=count.missing,
             rows_duplicated=count.duplicated,
@@ -236,7 +235,7 @@ def _running(application: KubernetesApplication, away_s: float, log: Callable[[s
     with application.controller():
         application.submit(trial.program)
         try:
-            if not trial.watch.wait(lambda: trial.watch.is_full, _START_S):
+            if not trial.watch.wait(lambda: trial.watch.is_full_since(0.0), _START_S):
                 raise ClusterError("first-batch-timeout", timeout_s=_START_S, folder=str(folder))
             application.patch({"minReplicas": 1})
             yield trial

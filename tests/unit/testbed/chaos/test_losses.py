@@ -37,4 +37,8 @@ def watch_of(placement: tuple[str, ...], *seen: tuple[tuple[str, ...], float]) -
 def test_all_replicas_work_when_two_batches_ran_on_them_and_the_backlog_falls(
     placement: tuple[str, ...], seen: list[tuple[tuple[str, ...], float]], full: bool
 ) -> None:
-    assert watch_of(placement, *seen).is_full is full
+    assert watch_of(placement, *seen).is_full_since(9.0) is full  # when the first batch began
+
+
+def test_batches_before_a_loss_do_not_show_that_the_query_has_recovered() -> None:
+    assert not watch_of(BOTH, (BOTH, 0.0), (BOTH, 0.0)).is_full_since(9.5)
