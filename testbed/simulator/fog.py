@@ -4,6 +4,8 @@ import math
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping
 
+import numpy as np
+
 from gesscale.errors import InputError
 from gesscale.model.decision import Reason
 from gesscale.ports import ClusterState, Node
@@ -30,8 +32,8 @@ class Fog:
         self.nodes = dict(nodes)
         self._rtt_ms = _round_trips_ms(tuple(nodes), delays)
         self._failures = tuple(failures)
-        self._slowdowns = tuple(slowdowns)
-        faults: tuple[NodeFailure | LinkSlowdown, ...] = (*self._failures, *self._slowdowns)
+        self._slowdowns = tuple((slowdown, slowdown.ends) for slowdown in slowdowns)
+        faults: tuple[NodeFailure | LinkSlowdown, ...] = (*self._failures, *(each for each, _ in self._slowdowns))
         for fault in faults:
             _check_fault(fault, self.nodes)
         self._changes_s = sorted({instant for fault in faults for instant in (fault.from_s, fault.until_s)})
@@ -50,10 +52,18 @@ class Fog:
     def rtt_ms(self, one: str, other: str, at_s: float) -> float:
         """Return the round trip of a pair at an instant, ms; 0 from a node to itself."""
         rtt_ms = self._rtt_ms[one][other]
-        for slowdown in self._slowdowns:
-            if slowdown.from_s <= at_s < slowdown.until_s and {one, other} == {slowdown.one, slowdown.other}:
-                rtt_ms += slowdown.added_ms
+        if one == other:
+            return rtt_ms
+        for slowdown, ends in self._slowdowns:
+            if slowdown.from_s <= at_s < slowdown.until_s and ends <= {one, other}:
+                rtt_ms = rtt_ms * slowdown.factor + slowdown.added_ms
         return rtt_ms
+
+    def latency_map(self, at_s: float) -> LatencyMap:
+        """Return the true latency map at an instant."""
+        names = tuple(self.nodes)
+        rtt_ms = np.array([[self.rtt_ms(one, other, at_s) for other in names] for one in names])
+        return LatencyMap(names=names, rtt_ms=rtt_ms)
 
     def is_up(self, node: str, at_s: float) -> bool:
         """Return whether an executor can start on a node at an instant."""
@@ -127,7 +137,7 @@ def _round_trips_ms(names: tuple[str, ...], delays: LatencyMap) -> dict[str, dic
 
 
 def _check_fault(fault: NodeFailure | LinkSlowdown, nodes: Mapping[str, SimulatedNode]) -> None:
-    names = (fault.node,) if isinstance(fault, NodeFailure) else (fault.one, fault.other)
-    unknown = [name for name in names if name not in nodes]
+    names = {fault.node} if isinstance(fault, NodeFailure) else fault.ends
+    unknown = sorted(name for name in names if name not in nodes)
     if unknown:
         raise InputError("fault-node-unknown", fault=str(fault), nodes=unknown, known=sorted(nodes))

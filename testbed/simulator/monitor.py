@@ -1,5 +1,6 @@
 """Connects the loop to a simulated plant: metrics, latencies and cluster."""
 
+import math
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,9 +15,9 @@ from gesscale.model.observation import Batch, MissingReading, NodeReading, Opera
 from gesscale.monitor.batch_screen import BatchScreen
 from gesscale.monitor.window import summarise
 from gesscale.ports import ClusterState, Latencies, Node
-from latency_map import LatencyMap
+from testbed.simulator.fog import Fog
 from testbed.simulator.plant import NO_EFFORT, Effort, Efforts, Plant, Reports, Tally
-from testbed.simulator.scene import CpuAccount, MetricTraits
+from testbed.simulator.scene import CpuAccount, MetricTraits, Scene
 
 
 class CpuSamples:
@@ -140,15 +141,21 @@ class SimulatedMetrics:
         return LazyNodeReadings(self._plant.efforts(operator, batches), placement, seconds, self._traits.cpu)
 
 
-class FixedLatencies:
-    """A `gesscale.ports.LatencySource` of a fixed latency map."""
+class MeasuredLatencies:
+    """A `gesscale.ports.LatencySource` that follows slow links with the delay of the scene's measurements."""
 
-    def __init__(self, delays: LatencyMap) -> None:
-        self._latencies = Latencies(map=delays)
+    def __init__(self, scene: Scene) -> None:
+        self._fog = Fog(scene.nodes, scene.delays, slowdowns=scene.slowdowns)
+        self._after_s = math.inf if scene.mapped_after_s is None else scene.mapped_after_s
+        self._latencies = Latencies(map=scene.delays)
+        self._until_s = self._fog.next_change_s(-math.inf) + self._after_s
 
     def current(self, now_s: float) -> Latencies:
-        """Return the map."""
-        del now_s
+        """Return the map; instants ascend."""
+        if now_s >= self._until_s:
+            at_s = now_s - self._after_s
+            self._latencies = Latencies(map=self._fog.latency_map(at_s))
+            self._until_s = self._fog.next_change_s(at_s) + self._after_s
         return self._latencies
 
 

@@ -92,24 +92,37 @@ class NodeFailure(SimulatedFault):
 
 
 class LinkSlowdown(SimulatedFault):
-    """A pair of nodes whose round trip is longer for a while than in the latency map.
+    """Links whose round trip is longer for a while than in the latency map.
 
     Attributes
     ----------
-    one: First node.
-    other: Second node.
-    added_ms: Addition to the map's round trip, ms.
+    one: Node at one end of the links. Default: any.
+    other: Node at the other end. Default: any.
+    factor: Factor on the map's round trip.
+    added_ms: Addition to it, ms.
     """
 
-    one: str
-    other: str
-    added_ms: float = Field(gt=0)
+    one: str | None = None
+    other: str | None = None
+    factor: float = Field(1.0, ge=1, le=1000)
+    added_ms: float = Field(0.0, ge=0)
 
     @model_validator(mode="after")
-    def _check_nodes(self) -> Self:
-        if self.one == self.other:
+    def _check_effect(self) -> Self:
+        if self.one is not None and self.one == self.other:
             raise InvalidValueError("link-ends-equal", node=self.one)
+        if self.factor == 1 and self.added_ms == 0:
+            raise InvalidValueError("link-unchanged")
         return self
+
+    @property
+    def ends(self) -> frozenset[str]:
+        """The named ends of the links."""
+        return frozenset({self.one, self.other} - {None})  # type: ignore[arg-type] # None is removed
+
+
+#: Time after which a changed delay is in the latency map, seconds: two rounds of the agents' probes.
+MAPPED_AFTER_S = 60.0
 
 
 class CostChange(SimulatedFault):
@@ -184,6 +197,8 @@ class Scene:
     metrics: MetricTraits = field(default_factory=MetricTraits)
     failures: tuple[NodeFailure, ...] = ()
     slowdowns: tuple[LinkSlowdown, ...] = ()
+    #: Time after which the map that policies read shows a slow-down; None if it never does.
+    mapped_after_s: float | None = MAPPED_AFTER_S
     #: Changes of the cost of a row; only on Spark, and unknown to the true MST.
     cost_changes: tuple[CostChange, ...] = ()
     #: Time between two steps of the loop.

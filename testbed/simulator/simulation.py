@@ -11,7 +11,7 @@ from gesscale.loop import ControlLoop
 from gesscale.ports import Policy
 from testbed.scoring.sample import Sample
 from testbed.simulator.demand import BestPlacements, best_placements
-from testbed.simulator.monitor import FixedLatencies, SimulatedCluster, SimulatedMetrics
+from testbed.simulator.monitor import MeasuredLatencies, SimulatedCluster, SimulatedMetrics
 from testbed.simulator.plant import Observer, Plant, Reports, Tally
 from testbed.simulator.scene import Scene
 
@@ -167,7 +167,7 @@ def assemble(
     )
     loop = ControlLoop(
         metrics=metrics,
-        latencies=FixedLatencies(scene.delays),
+        latencies=MeasuredLatencies(scene),
         policy=policy,
         cluster=cluster,
         knowledge=MemoryKnowledge(),

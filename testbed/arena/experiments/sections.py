@@ -14,7 +14,7 @@ from gesscale.settings.analyze import AnalyzeSettings
 from latency_map import DelayKind, DelayUnit
 from latency_map.names import MAX_NODES
 from testbed.arena.case import METRICS
-from testbed.simulator.scene import LinkSlowdown, NodeFailure, Section
+from testbed.simulator.scene import MAPPED_AFTER_S, LinkSlowdown, NodeFailure, Section
 
 #: Value of ``initial_replicas`` for the replicas that the first minutes of the load need.
 NEEDED = "needed"
@@ -175,10 +175,12 @@ class FaultsSection(Section):
     ----------
     failures: Node failures.
     slowdowns: Link slow-downs.
+    mapped_after_s: Time after which the map that policies read shows a slow-down; null: never.
     """
 
     failures: tuple[NodeFailure, ...] = ()
     slowdowns: tuple[LinkSlowdown, ...] = ()
+    mapped_after_s: Duration | None = MAPPED_AFTER_S
 
 
 class RulesSection(AnalyzeSettings):

@@ -169,6 +169,7 @@ def world_of(experiment: Experiment, case: Case) -> World:
         metrics=_NO_METRICS if ideal else _traits(varied, physics),
         failures=varied.faults.failures,
         slowdowns=varied.faults.slowdowns,
+        mapped_after_s=varied.faults.mapped_after_s,
         period_s=varied.sample_s if ideal else varied.period_s,
         min_period_s=varied.min_period_s,
         sample_s=varied.sample_s,

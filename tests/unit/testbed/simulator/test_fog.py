@@ -1,3 +1,5 @@
+import pytest
+from pydantic import ValidationError
 from refusals import refused
 from spark_scenes import equal_delays, nodes
 
@@ -15,6 +17,24 @@ def test_a_slow_link_adds_to_the_map_while_it_lasts() -> None:
     assert fog.rtt_ms("n0", "n2", 150) == 10
     assert fog.base_rtt_ms("n0", "n1") == 10
     assert fog.rtt_ms("n0", "n0", 150) == 0
+
+
+def test_links_without_named_ends_are_all_those_of_a_node_or_of_the_map() -> None:
+    slow = [
+        LinkSlowdown(from_s=100, until_s=200, factor=2),
+        LinkSlowdown(one="n1", from_s=300, until_s=400, factor=3, added_ms=5),
+    ]
+    fog = Fog(nodes(3), equal_delays(3, 10), slowdowns=slow)
+    assert fog.latency_map(150).rtt_ms.tolist() == [[0, 20, 20], [20, 0, 20], [20, 20, 0]]
+    assert fog.latency_map(350).rtt_ms.tolist() == [[0, 35, 10], [35, 0, 35], [10, 35, 0]]
+    assert fog.latency_map(250).rtt_ms.tolist() == equal_delays(3, 10).rtt_ms.tolist()
+
+
+@pytest.mark.parametrize(("given", "code"), [({}, "link-unchanged"), ({"one": "n0", "other": "n0"}, "link-ends-equal")])
+def test_a_slow_link_that_cannot_be_slow_is_refused(given: dict[str, str], code: str) -> None:
+    with pytest.raises(ValidationError) as error:
+        LinkSlowdown.model_validate({"from": 0, "until": 1, **given})
+    assert code in repr(error.value.errors())
 
 
 def test_a_node_that_failed_is_down_in_the_cluster_state() -> None:

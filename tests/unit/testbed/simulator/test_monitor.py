@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from faulty_ports import Fault, Faults, FaultWindow, LyingReports
@@ -5,12 +7,25 @@ from spark_scenes import QUIET, Notes, equal_delays, one_operator, physics_of, r
 
 from gesscale.model.observation import OperatorReading
 from gesscale.options import PolicyOptions
-from testbed.simulator.monitor import SimulatedMetrics
-from testbed.simulator.scene import CpuAccount, MetricTraits, Scene, SimulatedNode
+from testbed.simulator.monitor import MeasuredLatencies, SimulatedMetrics
+from testbed.simulator.scene import CpuAccount, LinkSlowdown, MetricTraits, Scene, SimulatedNode
 from testbed.simulator.spark.plant import SparkPlant
 
 NEVER = PolicyOptions(cpu_low_pct=0, cpu_high_pct=100)
 """THR that never changes replicas."""
+
+
+def test_the_latency_map_shows_a_slow_link_after_the_delay_of_measurements() -> None:
+    slow = LinkSlowdown(from_s=100, until_s=200, factor=2)
+    world = one_operator(steady(100, 1800), delays=equal_delays(2, 10), slowdowns=(slow,), mapped_after_s=60.0)
+    source, never = MeasuredLatencies(world), MeasuredLatencies(replace(world, mapped_after_s=None))
+    seen = []
+    for at_s in (0, 100, 159, 160, 259, 260, 1000):
+        now, unmeasured = source.current(at_s).map, never.current(at_s).map
+        assert now is not None
+        assert unmeasured is world.delays
+        seen.append(now.delay_ms("n0", "n1"))
+    assert seen == [10, 10, 10, 20, 20, 10, 10]
 
 
 def scene(**traits: object) -> Scene:
