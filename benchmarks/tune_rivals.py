@@ -133,7 +133,8 @@ def table(experiment: Experiment, results: Sequence[CaseResult]) -> dict[str, An
         if standing.policy == rival:
             engine, point = place[standing.variant]
             costs[engine][point] = [
-                None if cost is None or standing.lost else round(cost.mean, 3) for cost in standing.total_costs
+                None if cost is None or standing.lost else round(cost.mean, 3)
+                for cost in standing.with_changes.total_costs
             ]
     return {
         engine: {

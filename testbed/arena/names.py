@@ -14,6 +14,10 @@ class Engine(StrEnum):
 PRICES = (1.0, 10.0, 100.0)
 
 
+#: Price of a change in the first account of the league, replica-minutes; that of policy `gesscale`.
+CHANGE_PRICE = 2.0
+
+
 class LatenessMeasure(StrEnum):
     """How late time enters the cost of a run."""
 

@@ -12,7 +12,7 @@ from gesscale.common import API_VERSION
 from gesscale.common.errors import Problem
 from gesscale.errors import InputError
 from testbed.arena.cli.options import ResultsFolderArgument, duration_s, with_absolute_files
-from testbed.arena.names import IDEAL, PRICES, LatenessMeasure
+from testbed.arena.names import CHANGE_PRICE, IDEAL, PRICES, LatenessMeasure
 
 if TYPE_CHECKING:
     from testbed.arena.case import CaseResult
@@ -104,10 +104,11 @@ def league(
     ] = LatenessMeasure.MINUTES,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Rank the policies over all loads by cost, and name the winner of each load."""
-    from testbed.arena.cli.tables import standing_tables
+    """Rank the policies over all loads by cost with changes and without, and name the winner of each load."""
+    from testbed.arena.cli.tables import shown
     from testbed.arena.evaluation.standings import lateness_metric, standings
     from testbed.arena.report.formatting import short_name
+    from testbed.arena.report.league import LeagueTables
     from testbed.arena.runs.results import read_results
 
     prices = tuple(price or PRICES)
@@ -124,19 +125,26 @@ def league(
         "experiment": experiment.name,
         "baseline": base,
         "prices_replica_min": prices,
+        "change_price_replica_min": CHANGE_PRICE,
+        "policies_objective_s": experiment.slo_s,
         "objective_s": objective_s,
         "lateness": lateness,
         "standings": found,
     }
-    late = f", late from {objective_s:g} s" if objective is not None else ""
-    tables = standing_tables(
-        found,
-        prices,
-        experiment.workloads,
-        ratios=f"ratios to {short_name(base)}{late}",
-        lateness="late minutes" if lateness is LatenessMeasure.MINUTES else "lag area, minutes",
+    tables = LeagueTables(
+        experiment=experiment,
+        found=found,
+        prices=prices,
+        baseline=short_name(base),
+        objective_s=objective_s,
+        lateness=lateness,
     )
-    emit(document, output, tables)
+    variants = dict.fromkeys(standing.variant for standing in found)
+    emit(
+        document,
+        output,
+        shown([*(each for variant in variants for each in tables.of_variant(variant)), tables.winners()]),
+    )
     _warn_of_gaps(folder, experiment, results)
 
 

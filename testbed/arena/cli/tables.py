@@ -10,9 +10,9 @@ from gesscale.cli.output import stderr_console, table, warn
 from gesscale.common.errors import Problem
 from testbed.arena.case import CaseResult
 from testbed.arena.evaluation.comparison import Compared
-from testbed.arena.evaluation.standings import Standing
 from testbed.arena.evaluation.statistics import Interval, MetricComparison
 from testbed.arena.report.formatting import figure, short_name, span
+from testbed.arena.report.tables import Table as ReportTable
 
 _REASONS_SHOWN = 5
 
@@ -85,54 +85,19 @@ def _wins(entry: Compared) -> str:
     return f"{100 * entry.against.wins:.0f} %"
 
 
-def standing_tables(
-    found: Sequence[Standing], prices: Sequence[float], workloads: Sequence[str], *, ratios: str, lateness: str
-) -> list[Table]:
-    """Return a table for each variant, and one of the policies with the lowest cost on each load.
-
-    ``ratios`` and ``lateness`` are headings: the reference of the ratios, and the measure of lateness.
-    """
-    tables: list[Table] = []
-    headings = ["policy", "replicas", lateness, "actions", "undone"]
-    for price in prices:
-        headings += [f"cost at {price:g}", f"won at {price:g}"]
-    if any(standing.above_oracle_pct is not None for standing in found):
-        headings.append(f"above oracle at {prices[len(prices) // 2]:g}, %")
-    for variant in dict.fromkeys(standing.variant for standing in found):
-        rows = [_standing_row(standing)[: len(headings)] for standing in found if standing.variant == variant]
-        named = f", variant {variant}" if variant else ""
-        tables.append(table(f"Over all loads{named}: {ratios}, [95 % interval]", headings, rows))
-    return [*tables, _winners(found, prices, workloads)]
-
-
-def _standing_row(standing: Standing) -> list[str]:
-    means = (standing.replicas, standing.late_min, standing.actions, standing.undone)
-    figures = [format_interval(each) for each in means]
-    for cost, won in zip(standing.total_costs, standing.won, strict=True):
-        figures += [format_interval(cost), str(len(won)) if standing.competes else ""]
-    return [_standing_name(standing), *figures, format_interval(standing.above_oracle_pct)]
-
-
-def _winners(found: Sequence[Standing], prices: Sequence[float], workloads: Sequence[str]) -> Table:
-    """Return the policy with the lowest cost on each load, for each variant and price."""
-    variants = list(dict.fromkeys(standing.variant for standing in found))
-    winners = {
-        (standing.variant, load, price): short_name(standing.policy)
-        for standing in found
-        for price, loads in zip(prices, standing.won, strict=True)
-        for load in loads
-    }
-    rows = [
-        [short_name(load), f"{price:g}", *(winners.get((variant, load, price), "–") for variant in variants)]
-        for load in workloads
-        for price in prices
+def shown(tables: Sequence[ReportTable]) -> list[Table]:
+    """Return tables of the report for the terminal."""
+    return [
+        table(
+            each.caption + (", [95 % interval]" if any(c.span for row in each.rows for c in row.cells) else ""),
+            [each.corner, *(f"{label}, {unit}" if unit else label for label, unit in each.columns)],
+            [
+                [
+                    f"{row.name} ({row.note})" if row.note else row.name,
+                    *(f"{c.text} {c.span}".strip() for c in row.cells),
+                ]
+                for row in each.rows
+            ],
+        )
+        for each in tables
     ]
-    headings = ["load", "price", *(variant or "winner" for variant in variants)]
-    return table("Lowest cost on each load", headings, rows)
-
-
-def _standing_name(standing: Standing) -> str:
-    name = short_name(standing.policy)
-    if standing.lost:
-        name += f" ({standing.lost} of {standing.runs} lost)"
-    return name if standing.competes else f"{name} (reference)"

@@ -7,7 +7,7 @@ from gesscale.options import PolicyOptions
 from gesscale.policies import policy_names as names_of_gesscale
 from gesscale.policies.registry import custom_policy_info, find_policy_info, unknown_policy
 from gesscale.ports import Policy
-from testbed.arena.names import IDEAL, ORACLE
+from testbed.arena.names import CHANGE_PRICE, IDEAL, ORACLE, PERFECT_FORESIGHT
 from testbed.arena.policies.fluid_plan import Fluid, cheapest_plan
 from testbed.arena.policies.perfect_foresight import ScheduledPolicy, ideal_replicas, inflow_of
 from testbed.arena.worlds.scenes import World
@@ -56,6 +56,7 @@ def fluid_of(world: World, operator: str) -> Fluid:
             tuple(_CAPACITY_SHARE * serving_rows_per_s(before, after) for after in numbers) for before in numbers
         ),
         batch_s=batch_s,
+        change_price=CHANGE_PRICE,
     )
 
 
@@ -66,6 +67,13 @@ def policy_names() -> Mapping[str, str]:
         ORACLE: "perfect foresight of load and capacities: follows the cheapest plan of the run",
     }
     return dict(sorted({**names_of_gesscale(), **own}.items()))
+
+
+def knows_price(name: str) -> bool | None:
+    """Return whether a policy knows the prices of late minutes and changes; None of one that is not installed."""
+    if name in PERFECT_FORESIGHT:
+        return name == ORACLE
+    return find_policy_info(name).knows_price if name in names_of_gesscale() else None
 
 
 def check_policy(name: str) -> None:

@@ -15,11 +15,14 @@ from gesscale.common.errors import cause_of
 from gesscale.errors import InputError
 from testbed.arena.case import CaseResult
 from testbed.arena.evaluation.comparison import choose_baseline
+from testbed.arena.evaluation.standings import standings
 from testbed.arena.evaluation.statistics import RESAMPLES
 from testbed.arena.experiments.experiment import Experiment
+from testbed.arena.names import PRICES
 from testbed.arena.policies.catalogue import policy_names
 from testbed.arena.report.figures import Drawing, PolicyFigures, draw_tradeoffs, draw_trajectories
 from testbed.arena.report.formatting import counted, figure, short_names, with_short_names
+from testbed.arena.report.league import LeagueTables
 from testbed.arena.report.outcomes import DELAY, DISTANCE, HEADCOUNT, PROVISIONING, Outcomes, metric_of
 from testbed.arena.report.tables import Table, at_a_glance, comparison, lost_runs
 from testbed.workloads.registry import workload_names
@@ -126,6 +129,7 @@ def _rendered(outcomes: Outcomes, settings: str) -> str:
         baseline=outcomes.baseline,
         facts=facts(outcomes),
         settings=settings,
+        league=_league(outcomes),
         glance=at_a_glance(outcomes),
         tradeoff=_tradeoff({name: figures for name, figures in shown.items() if figures}),
         lost=lost_runs(outcomes),
@@ -136,6 +140,20 @@ def _rendered(outcomes: Outcomes, settings: str) -> str:
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
+
+
+def _league(outcomes: Outcomes) -> tuple[Table, ...]:
+    """Return the tables of the league for the first variant."""
+    experiment = outcomes.experiment
+    first = [result for result in outcomes.results if result.case.variant == experiment.variant_names[0]]
+    tables = LeagueTables(
+        experiment=experiment,
+        found=standings(experiment, first, baseline=outcomes.baseline),
+        prices=PRICES,
+        baseline=outcomes.baseline,
+        objective_s=experiment.slo_s,
+    )
+    return tables.of_variant(experiment.variant_names[0])
 
 
 def _policy_figures(outcomes: Outcomes, workload: str) -> list[PolicyFigures]:

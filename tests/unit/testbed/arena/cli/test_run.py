@@ -157,18 +157,21 @@ def test_the_league_ranks_the_policies_and_names_the_winners(load, tmp_path, are
     asked = ("--policies", "gesscale,static,ideal", "--workload", load, "--seeds", 2, "--jobs", 1)
     arena("run", *asked, "--results", folder)
     shown = arena("league", folder, "--price", 5)
-    assert "Over all loads: ratios to ideal" in shown.stdout
     assert "static (reference)" in shown.stdout
     assert "on each load" in shown.stdout
     assert codes(shown.stderr) == ["seeds-few"]
     document = json.loads(arena("league", folder, "--price", 5, "--output", "json").stdout)
     assert document["prices_replica_min"] == [5.0]
     ours = next(each for each in document["standings"] if each["policy"] == "gesscale")
-    assert ours["won"] == [[str(load)]]  # the only policy that is not a reference
+    assert ours["with_changes"]["won"] == [[str(load)]]  # the only policy that is not a reference
+    assert document["change_price_replica_min"] == 2.0
+    assert (document["policies_objective_s"], document["objective_s"]) == (60.0, 60.0)
+    for caption in ("Cost without changes", "What no policy minimises", "objective of the policies 60 s"):
+        assert caption in " ".join(shown.stdout.split())
     assert "ratios to gesscale" in arena("league", folder, "--baseline", "gesscale").stdout
     assert "oracle" not in shown.stdout  # it has no results
     by_area = arena("league", folder, "--lateness", "area", "--objective", "30s")
-    assert "Over all loads: ratios to ideal, late from 30 s" in by_area.stdout
+    assert "of the score 30 s" in " ".join(by_area.stdout.split())
     assert "lag area" in by_area.stdout
     with refused("objective-not-scored", InputError, scored_s=["30", "60", "120"], got_s=45):
         arena("league", folder, "--objective", "45s")
