@@ -193,3 +193,16 @@ def test_an_extending_experiment_overrides_settings(tmp_path):
 def test_an_experiment_cannot_extend_itself(tmp_path, base):
     with refused("experiment-extends-invalid", InputError, place="extends"):
         extending(tmp_path, extends=base)
+
+
+def test_the_worlds_of_the_edge_share_policies_loads_and_near_nodes():
+    names = ("edge", "edge-map", "edge-q5", "edge-chain", "edge-unequal", "edge-cut-off", "edge-delays")
+    edge, *others = (read_experiment(name) for name in names)
+    for each in others:
+        assert (each.policies, each.workloads, each.seeds) == (edge.policies, edge.workloads, 3)
+        assert {each.variant(name).rules.node_choice for name in each.variant_names} == {"nearest"}
+        assert check_experiment(each.changed({"workloads": ["steps"]})) == ()
+    assert edge.variant_names == ("default", "nodes=random")
+    assert len(edge.workloads) == 18
+    assert {op.trigger_s for each in others for op in each.operators.values()} == {1, 2, 10, None}
+    assert None in {op.cap_rows_per_replica for each in others for op in each.operators.values()}
