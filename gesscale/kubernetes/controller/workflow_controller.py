@@ -196,8 +196,6 @@ class WorkflowController:
             cluster.announce_lost()
         except ClusterError as error:
             log_problem(_LOG, logging.WARNING, error.code, **error.fields)
-        readings = {each.operator: each.analysis.reading for each in decisions}
-        cluster.refused = frozenset(name for name, each in readings.items() if each and each.executor_refusal)
         state, latencies = inputs[0]
         known = self._store.recall(now_s)
         step = WorkflowStep(

@@ -35,8 +35,6 @@ class KubernetesCluster:
     term: int
     #: When the step began, seconds since the epoch.
     at_s: float
-    #: Operators whose executors the API server refused in the last step; their nodes are not at fault.
-    refused: frozenset[str] = frozenset()
     #: Nodes on which executors failed to start, by operator.
     node_backoff: dict[str, NodeBackoff] = field(default_factory=dict)
     #: Executors seen on each node, by operator.
@@ -223,8 +221,7 @@ class KubernetesCluster:
         executors = [pod for pod in self.applications[operator].executors if pod.node not in replicas.left]
         backoff = self.node_backoff[operator]
         backoff.wait_s = self.workflow.rescale_timeout_s
-        expected = () if operator in self.refused else (*replicas.running, *replicas.starting)
-        problems = backoff.update(executors, expected, now_s)
+        problems = backoff.update(executors, (*replicas.running, *replicas.starting), now_s)
         return {name: Node(name=name, problem=problem, reason=Reason.NOT_READY) for name, problem in problems.items()}
 
     def _ordered(self, operator: str) -> tuple[str, ...]:

@@ -148,10 +148,15 @@ class NodeBackoff:
     _backed_off: dict[str, tuple[float, str]] = field(default_factory=dict, init=False)
 
     def update(self, executors: Iterable[PodRecord], expected: Collection[str], now_s: float) -> dict[str, str]:
-        """Note which executors are ready; return the nodes in backoff with the reason."""
+        """Note which executors are ready; return the nodes in backoff with the reason.
+
+        The time to start begins with a pod: a driver that has created none is starting itself, or was refused.
+        """
         pods = tuple(pod for pod in executors if not pod.terminating)
         ready = {pod.node for pod in pods if pod.ready}
-        missing = {*expected, *(pod.node for pod in pods if pod.node)} - ready
+        is_unscheduled = any(not pod.node for pod in pods)
+        tried = {node for node in expected if is_unscheduled or node in self._since_s}
+        missing = tried.union(pod.node for pod in pods if pod.node) - ready
         self._since_s = {node: self._since_s.get(node, now_s) for node in missing}
         for node, since_s in self._since_s.items():
             if now_s - since_s >= self.wait_s and node not in self._backed_off:
@@ -166,5 +171,5 @@ class NodeBackoff:
         pending = next((pod for pod in waiting if pod.node == node), None) or next(
             (pod for pod in waiting if not pod.node), None
         )
-        cause = "its pod was never created" if pending is None else pending.problem or pending.phase
+        cause = "its pod has ended" if pending is None else pending.problem or pending.phase
         return f"in backoff: no executor became ready within {format_duration(self.wait_s)}: {cause}"

@@ -181,15 +181,6 @@ def test_a_dry_run_changes_and_reserves_nothing():
     assert (scene.ordered, scene.reservations.of_others(("x", "y"))) == ((), {})
 
 
-def test_no_node_is_in_backoff_for_an_executor_that_the_api_server_refused():
-    scene = Scene(pod("e1", "b"), current=("b", "c"))
-    scene.cluster.refused = frozenset({"op"})
-    assert scene.state_after(60.0).ineligible == {"op": {}}
-    scene.cluster.refused = frozenset()  # the quota was raised: the time to start begins now
-    assert scene.state_after(119.0).ineligible == {"op": {}}
-    assert scene.state_after(180.0).ineligible["op"]["c"].reason is Reason.NOT_READY
-
-
 UNREADY = {"unready": "Ready is Unknown: NodeStatusUnknown", "unready_since_s": 100.0}
 
 

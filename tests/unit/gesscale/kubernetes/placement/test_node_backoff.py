@@ -8,14 +8,22 @@ from gesscale.kubernetes.placement.room import NodeBackoff
 
 
 def test_a_node_is_in_backoff_after_the_wait_and_tried_again_after_it():
-    node_backoff = NodeBackoff(60.0)
-    assert node_backoff.update([], ["b"], 0.0) == {}
-    assert node_backoff.update([], ["b"], 59.0) == {}
-    found = node_backoff.update([], ["b"], 60.0)
+    node_backoff, waiting = NodeBackoff(60.0), [pod("e")]
+    assert node_backoff.update(waiting, ["b"], 0.0) == {}
+    assert node_backoff.update(waiting, ["b"], 59.0) == {}
+    found = node_backoff.update(waiting, ["b"], 60.0)
     assert set(found) == {"b"}
     assert set(node_backoff.update([], [], 239.0)) == {"b"}  # not expected any more; 60 + 180 = 240
     assert node_backoff.update([], [], 240.0) == {}
-    assert node_backoff.update([], ["b"], 241.0) == {}  # a new wait
+    assert node_backoff.update(waiting, ["b"], 241.0) == {}  # a new wait
+
+
+def test_a_driver_that_creates_no_pod_puts_no_node_in_backoff():
+    node_backoff = NodeBackoff(60.0)
+    assert [node_backoff.update([], ["b"], at_s) for at_s in (0.0, 600.0)] == [{}, {}]
+    assert node_backoff.update([pod("e")], ["b"], 601.0) == {}  # the wait begins with the pod
+    assert node_backoff.update([], ["b"], 630.0) == {}  # the pod has ended, the next one is not there yet
+    assert set(node_backoff.update([], ["b"], 661.0)) == {"b"}
 
 
 def test_the_cause_is_that_of_the_pod_or_of_an_unscheduled_one():
