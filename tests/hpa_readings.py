@@ -7,7 +7,8 @@ from edge import known, observe, operator, reading
 from gesscale.model.observation import Batch
 from gesscale.policies import policy_named
 from gesscale.settings.analyze import AnalyzeSettings
-from testbed.baselines.hpa import HpaCpuSettings, HpaVargaSettings, Recommendations
+from testbed.baselines.hpa import HpaCpuSettings, HpaVargaSettings
+from testbed.baselines.shared.hpa import Recommendations
 
 WIDE = 1000
 

@@ -4,31 +4,22 @@ Each operator gets the number of replicas that brings a metric to its target. It
 only to the highest proposal within a stabilization window.
 """
 
-import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from gesscale.fields import Duration
-from gesscale.formatting import format_duration
-from gesscale.model.decision import Reason
-from gesscale.model.observation import OperatorReading, WorkflowObservation
-from gesscale.policies.memos import Memo, load_memo
+from gesscale.model.observation import OperatorReading
 from gesscale.policies.registry import PolicyInfo
-from gesscale.ports import Knowledge
+from gesscale.wire import MAX_REPLICAS
 from testbed.baselines.shared.bottlenecks import Bottlenecks, LagSettings, is_blocked, lag_grows, lag_growth
+from testbed.baselines.shared.hpa import BehaviorSettings, HpaPolicy, TargetRatio
 from testbed.baselines.shared.signals import cpu_share, is_source
-from testbed.baselines.shared.sizing import (
-    PLACEMENT_SETTINGS,
-    SizeProposal,
-    SizingPolicy,
-    SizingSettings,
-    ceiling,
-    with_configured_placement,
-)
+from testbed.baselines.shared.sizing import PLACEMENT_SETTINGS, SizingSettings, with_configured_placement
 
 
 class HpaSettings(SizingSettings):
@@ -58,81 +49,30 @@ class HpaVargaSettings(HpaSettings, LagSettings):
     no replica; on Spark no operator is under back pressure."""
 
 
-class Recommendations(Memo):
-    """The latest proposals."""
-
-    #: Instants and replicas, oldest first, strictly decreasing: a proposal that was followed by an equal or higher
-    #: one has no effect. So there are at most ``max_replicas``.
-    proposals: tuple[tuple[float, int], ...] = Field(min_length=1)
-
-    @property
-    def most(self) -> int:
-        """The highest proposal."""
-        return max(count for _, count in self.proposals)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TargetRatio:
-    """Metric of an operator relative to its target."""
-
-    #: Metric divided by target; not finite if unknown.
-    ratio: float
-    #: Metric and target as text.
-    detail: str
-
-
 @dataclass(frozen=True, slots=True)
-class HpaPolicy(SizingPolicy):
-    """The core of the HPA: computes replicas from the ratios of metrics to targets."""
+class KanisHpaPolicy(HpaPolicy):
+    """The core of the HPA as Kanis applies it: without tolerance, without limits on the rate (equation 4.3)."""
 
     @property
     @abstractmethod
     def sizing(self) -> HpaSettings:
         """Settings of the policy."""
 
-    @abstractmethod
-    def loads(self, readings: Mapping[str, OperatorReading]) -> Mapping[str, TargetRatio]:
-        """Return the ratio of metric to target for each operator."""
+    @property
+    def behavior(self) -> BehaviorSettings:
+        """The window of scale-in."""
+        return _behavior(self.sizing.scale_down_stabilization_s)
 
-    def proposals(
-        self, readings: Mapping[str, OperatorReading], observation: WorkflowObservation, knowledge: Knowledge
-    ) -> Mapping[str, SizeProposal]:
-        """Bring the metric of each operator to its target (equation 4.3); see `SizingPolicy`."""
-        return {
-            name: self._proposal(readings[name], load, observation.at_s, knowledge)
-            for name, load in self.loads(readings).items()
-        }
 
-    def _proposal(self, reading: OperatorReading, load: TargetRatio, at_s: float, knowledge: Knowledge) -> SizeProposal:
-        if not math.isfinite(load.ratio):
-            return SizeProposal(replicas=None, detail=f"{load.detail} is not finite", reason=Reason.METRICS_MISSING)
-        present, settings = reading.replicas, self.sizing
-        proposed = max(1, ceiling(present * load.ratio))
-        memo = self._with_proposal(reading, proposed, at_s, knowledge)
-        detail, text = f"{load.detail}: {present} -> {proposed} replicas", memo.model_dump_json()
-        if proposed >= present or memo.most == proposed:
-            return SizeProposal(replicas=proposed, detail=detail, memo=text)
-        window = format_duration(settings.scale_down_stabilization_s)
-        detail += f", stabilized at {memo.most}, the highest of the last {window}"
-        replicas = memo.most if memo.most < present else None
-        return SizeProposal(replicas=replicas, detail=detail, reason=Reason.COOLING_DOWN, memo=text)
-
-    def _with_proposal(
-        self, reading: OperatorReading, proposed: int, at_s: float, knowledge: Knowledge
-    ) -> Recommendations:
-        """Return the recommendations with a new one; the present replicas count as the first recommendation."""
-        limit = self.workflow.operators[reading.operator].max_replicas
-        memo = load_memo(Recommendations, self.name, reading.operator, knowledge)
-        if memo is not None and memo.at_s == at_s:
-            return memo
-        before = memo.proposals if memo is not None and memo.at_s < at_s else ((at_s, reading.replicas),)
-        oldest_s = at_s - self.sizing.scale_down_stabilization_s
-        recent = tuple((at, count) for at, count in before if oldest_s <= at <= at_s and count > proposed)
-        return Recommendations(policy=self.name, at_s=at_s, proposals=(*recent, (at_s, min(proposed, limit))))
+@cache
+def _behavior(window_s: float) -> BehaviorSettings:
+    return BehaviorSettings.model_validate(
+        {"tolerance_share": 0, "scale_down_stabilization": window_s, "scale_up_pods": MAX_REPLICAS}
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class HpaCpuPolicy(HpaPolicy):
+class HpaCpuPolicy(KanisHpaPolicy):
     """Keeps CPU utilisation near its target (6.7.3)."""
 
     name: ClassVar[str] = "hpa-cpu"
@@ -145,7 +85,7 @@ class HpaCpuPolicy(HpaPolicy):
 
 
 @dataclass(frozen=True, slots=True)
-class HpaVargaPolicy(HpaPolicy):
+class HpaVargaPolicy(KanisHpaPolicy):
     """Keeps utilisation near its target, and the lag of bottlenecks from growing (6.7.4, equations 4.4 and 4.5)."""
 
     name: ClassVar[str] = "hpa-varga"

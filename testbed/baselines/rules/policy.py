@@ -11,7 +11,6 @@ from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, field_serializer
 
-from gesscale.fields import MIN_DURATION_S
 from gesscale.model.decision import Reason
 from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.model.order import Order
@@ -20,7 +19,6 @@ from gesscale.options import PolicyOptions
 from gesscale.policies.memos import Memo, load_memo
 from gesscale.policies.registry import PolicyInfo
 from gesscale.ports import Knowledge
-from gesscale.wire import MAX_REPLICAS
 from testbed.baselines.rules.evaluation import (
     Phase,
     RuleCondition,
@@ -35,16 +33,13 @@ from testbed.baselines.rules.evaluation import (
 from testbed.baselines.rules.model import Metric, Rule, ScalingAction, distinct
 from testbed.baselines.rules.readings import MetricSamples, append_reports, is_reported, label, prune_samples, reports
 from testbed.baselines.rules.settings import DEFAULT_RULES, RulesSettings, check_operators, read_rules
-from testbed.baselines.shared.sizing import PLACEMENT_SETTINGS, SizeProposal, SizingPolicy, SizingSettings
+from testbed.baselines.shared.sizing import PLACEMENT_SETTINGS, UNLIMITED, SizeProposal, SizingPolicy, SizingSettings
 
 #: Maximum number of samples of all metrics in the memo of an operator: about 25 KiB.
 _MAX_SAMPLES = 512
 
 #: Number of rules that the detail shows if none acts.
 _SHOWN_RULES = 3
-
-#: Guards and bounds of the rules replace the limits of other sizing policies.
-_FREE = SizingSettings.model_validate({"cooldown": MIN_DURATION_S, "max_step_up": MAX_REPLICAS})
 
 
 class RulesProposal(BaseModel):
@@ -93,7 +88,7 @@ class RulesPolicy(SizingPolicy):
     @property
     def sizing(self) -> SizingSettings:
         """Limits of proposals: only those of the operators."""
-        return _FREE
+        return UNLIMITED
 
     def proposals(
         self, readings: Mapping[str, OperatorReading], observation: WorkflowObservation, knowledge: Knowledge

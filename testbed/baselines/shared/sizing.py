@@ -13,7 +13,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from gesscale.analyze.readiness import actionable_reading
-from gesscale.fields import Duration, SettingsGroup
+from gesscale.fields import MIN_DURATION_S, Duration, SettingsGroup
 from gesscale.model.decision import Analysis, Plan, Reason, Verdict
 from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.model.workflow import Operator, Workflow
@@ -37,6 +37,10 @@ class SizingSettings(SettingsGroup):
     """Maximum number of replicas that one change adds. Default: Kanis 6.6.4."""
     total_replicas: int | None = Field(None, ge=1, le=64 * MAX_REPLICAS)
     """Total replicas of all operators, shared in proportion. Default: no limit but the nodes. Kanis 6.6.4 has 80."""
+
+
+#: Only the limits of the operators, for policies whose settings are no `SizingSettings`.
+UNLIMITED = SizingSettings.model_validate({"cooldown": MIN_DURATION_S, "max_step_up": MAX_REPLICAS})
 
 
 #: Tolerance within which a figure counts as a whole number: 5 x 0.14 / 0.7 is 1, not slightly more.
@@ -152,8 +156,13 @@ class SizingPolicy(ChoosingPolicy):
 
     @property
     @abstractmethod
-    def sizing(self) -> SizingSettings:
+    def sizing(self) -> SettingsGroup:
+        """Settings of the policy."""
+
+    @property
+    def limits(self) -> SizingSettings:
         """Limits and cooldown of the proposals."""
+        return self.sizing if isinstance(self.sizing, SizingSettings) else UNLIMITED
 
     @abstractmethod
     def proposals(
@@ -170,13 +179,13 @@ class SizingPolicy(ChoosingPolicy):
         readings = {name: each for name, each in screened.items() if isinstance(each, OperatorReading)}
         analyses = {name: each for name, each in screened.items() if isinstance(each, Analysis)}
         cooldown = self._cooldown(observation.at_s, knowledge)
-        if readings and cooldown and not self.sizing.samples_during_cooldown:
+        if readings and cooldown and not self.limits.samples_during_cooldown:
             analyses |= {name: self._unchanged(reading, knowledge, *cooldown) for name, reading in readings.items()}
         elif readings:
             proposals = self.proposals(readings, observation, knowledge)
             present = {name: reading.replicas for name, reading in readings.items()}
             counts = {name: proposal.replicas for name, proposal in proposals.items() if proposal.replicas is not None}
-            allowed = targets(counts, present, self.workflow.operators, self.sizing)
+            allowed = targets(counts, present, self.workflow.operators, self.limits)
             analyses |= {
                 name: self._analysis(reading, proposals[name], allowed.get(name), cooldown, knowledge)
                 for name, reading in readings.items()
@@ -252,9 +261,9 @@ class SizingPolicy(ChoosingPolicy):
         if not changes:
             return None
         since_s = now_s - max(change.at_s for change in changes)
-        if since_s >= self.sizing.cooldown_s:
+        if since_s >= self.limits.cooldown_s:
             return None
-        return Reason.COOLING_DOWN, f"cooldown: last change {since_s:.0f} s ago, waits {self.sizing.cooldown_s:g} s"
+        return Reason.COOLING_DOWN, f"cooldown: last change {since_s:.0f} s ago, waits {self.limits.cooldown_s:g} s"
 
 
 def _target_detail(detail: str, target: Target) -> str:

@@ -12,7 +12,8 @@ from gesscale.model.decision import Reason, Verdict
 from gesscale.model.order import Order
 from gesscale.policies import policy_named
 from gesscale.settings.analyze import AnalyzeSettings
-from testbed.baselines.hpa import HpaCpuSettings, HpaVargaSettings, Recommendations
+from testbed.baselines.hpa import HpaCpuSettings, HpaVargaSettings
+from testbed.baselines.shared.hpa import Recommendations
 
 
 def on_cpu(replicas, cpu, *, at_s=1000.0, memo=None, limits=None, **settings):
