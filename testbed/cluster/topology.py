@@ -52,6 +52,8 @@ class EdgeNode:
     node_class: NodeClass
     #: Its capacity relative to a Raspberry Pi 4.
     weight: float
+    #: Slots of an executor on it; each has an equal part of its capacity.
+    slots: int = 1
 
     @property
     def host(self) -> int:
@@ -124,6 +126,7 @@ class _TopologyFile(BaseModel):
     node_class: NodeClass = NodeClass.PI4
     node_classes: dict[str, NodeClass] = {}
     weights: dict[NodeClass, Annotated[float, Field(gt=0, le=1000)]] = {}
+    slots: dict[NodeClass, Annotated[int, Field(ge=1, le=64)]] = {}
 
 
 def read_topology(source: str) -> Topology:
@@ -154,7 +157,11 @@ def read_topology(source: str) -> Topology:
     classes = {name: described.node_classes.get(name, described.node_class) for name in delays.names}
     nodes = tuple(
         EdgeNode(
-            name=name, address=str(described.subnet[host]), node_class=classes[name], weight=weights[classes[name]]
+            name=name,
+            address=str(described.subnet[host]),
+            node_class=classes[name],
+            weight=weights[classes[name]],
+            slots=described.slots.get(classes[name], 1),
         )
         for host, name in enumerate(delays.names, start=1)
     )
