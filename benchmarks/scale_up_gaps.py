@@ -32,7 +32,7 @@ from testbed.cluster.processes import Role
 from testbed.cluster.spark import LocalSpark, open_spark
 from testbed.demo.taxi import prepare_rides
 from testbed.live.job_runner import module_command
-from testbed.live.scenario import DEMO
+from testbed.live.scenario import RIDES
 from testbed.pipeline.rides import bundled_demand
 
 FIRST, ADDED = ("home", "near"), "far"
@@ -73,11 +73,11 @@ def program(query: str, cap_kind: str, folder: Path, **more: object) -> tuple[st
         Additional options.
     """
     if query == "map":
-        rides = prepare_rides(bundled_demand(), DEMO.share, DEMO.copies, lambda _: None).folder
+        rides = prepare_rides(bundled_demand(), RIDES.share, RIDES.copies, lambda _: None).folder
         options = {
             "rides": rides.resolve(), "copies": 200, "start-at-s": 0, "to": folder / "sink", "operator": "gaps",
             "checkpoint": folder / "checkpoint", "trigger-s": 2.0, "metrics-port": PORT,
-            "service-ms-per-row": DEMO.operators[0].service_ms_per_row, **cap(DEMO.cap_rows, cap_kind),
+            "service-ms-per-row": RIDES.operators[0].service_ms_per_row, **cap(RIDES.cap_rows, cap_kind),
         }  # fmt: skip
         words = ("testbed.pipeline", "stream")
     else:

@@ -10,6 +10,13 @@ class Engine(StrEnum):
     FLINK = "flink"
 
 
+class ChosenNodes(StrEnum):
+    """How policies without delays choose nodes."""
+
+    NEAREST = "nearest"
+    RANDOM = "random"
+
+
 #: Default prices of a late minute, replica-minutes.
 PRICES = (1.0, 10.0, 100.0)
 

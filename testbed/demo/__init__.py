@@ -1,1 +1,1 @@
-"""Taxi rides on the live harness: the demo, a workflow of two operators, and the demo on Kubernetes."""
+"""Taxi rides on the live harness: a workflow of two operators, and the demo on Kubernetes."""

@@ -39,7 +39,7 @@ def workflow(
 
     spark_home()  # fails without PySpark
     from testbed.cluster import privilege
-    from testbed.demo.runner import run_demo
+    from testbed.demo.runner import run_workflow
     from testbed.live.report import make_folder
     from testbed.live.scenario import WORKFLOW
 
@@ -48,5 +48,5 @@ def workflow(
     scenario = replace(WORKFLOW, policy=policy or WORKFLOW.policy, topology=topology, day_s=seconds)
     folder = make_folder(reports)
     again = {"run again with these settings": f"testbed workflow --config {folder}/gesscale.yaml"}
-    if not run_demo(scenario, folder, console, config, verbose=verbose, hints=again):
+    if not run_workflow(scenario, folder, console, config, verbose=verbose, hints=again):
         raise typer.Exit(3)

@@ -23,7 +23,15 @@ from testbed.live.kubernetes_observer import KubernetesObserver
 from testbed.live.node_losses import prepare
 from testbed.live.nodes import ProgressLog
 from testbed.live.record import DayResult
-from testbed.live.report import LATE_SHARE, PromiseCheck, check_both_directions, check_row_age, check_rows, write_report
+from testbed.live.report import (
+    LATE_SHARE,
+    PromiseCheck,
+    check_both_directions,
+    check_row_age,
+    check_rows,
+    row_counts,
+    write_report,
+)
 from testbed.live.scenario import Scenario
 from testbed.pipeline.rides import bundled_demand
 from testbed.pipeline.sink import verify_sink
@@ -96,7 +104,7 @@ def run_demo(scenario: Scenario, folder: Path, console: Console, *, store: Store
         "page with a time slider": f"{folder}/page.html",
         "replay with another policy": f"gesscale replay {folder} --policy NAME",
     }
-    kept = write_report(day, checks, folder, console, more=more, hints=hints, verbose=verbose)
+    kept = write_report(day.records, row_counts(day), checks, folder, console, more=more, hints=hints, verbose=verbose)
     write_served(served, folder)
     write_page(folder, folder / "page.html")
     return kept

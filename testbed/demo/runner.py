@@ -1,4 +1,4 @@
-"""Runs a demo on emulated nodes: rides, drivers, loop, report. It cleans up after itself."""
+"""Runs taxi rides through the operators of a workflow on emulated nodes, and reports on the day."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,20 +10,12 @@ from gesscale.service.recorded import write_page
 from testbed.demo.taxi import prepare_rides, run_taxi_day
 from testbed.live.job_runner import Setup
 from testbed.live.nodes import ProgressLog, verify_delays
-from testbed.live.report import (
-    LATE_SHARE,
-    check_both_directions,
-    check_nodes,
-    check_row_age,
-    check_rows,
-    picks_nodes_at_random,
-    write_report,
-)
+from testbed.live.report import check_rows, commands_for, row_counts, write_report
 from testbed.live.scenario import Scenario
 from testbed.pipeline.rides import bundled_demand
 
 
-def run_demo(
+def run_workflow(
     scenario: Scenario,
     folder: Path,
     console: Console,
@@ -32,7 +24,7 @@ def run_demo(
     verbose: bool = False,
     hints: Mapping[str, str] = MappingProxyType({}),
 ) -> bool:
-    """Run a demo, report on it, and return whether it kept all promises.
+    """Run a day, report on it, and return whether each row is there once.
 
     Raises
     ------
@@ -45,12 +37,6 @@ def run_demo(
         pairs = verify_delays(topology, setup.progress)
         rides = prepare_rides(bundled_demand(), scenario.share, scenario.copies, setup.progress.log)
         day = run_taxi_day(setup, rides)
-    checks = []
-    for record in day.records.values() if scenario.scaling_promised else ():
-        checks.append(check_both_directions(record.rescales))
-        checks.append(check_row_age(record, LATE_SHARE * scenario.day_s))
-        if not picks_nodes_at_random(record.acted):
-            checks.append(check_nodes(record.acted, topology.map, topology.driver_node))
     policy = setup.settings.analyze.policy
     more = {
         "policy": policy,
@@ -58,13 +44,15 @@ def run_demo(
         "delay_error_ms_max": max(abs(pair.error_ms or 0.0) for pair in pairs),
         "pairs": pairs,
     }
-    commands = {
-        "page with a time slider": f"{folder}/page.html",
-        "explain the decisions": f"gesscale explain -c {folder}/gesscale.yaml",
-        "replay with another policy": f"gesscale replay {folder} --policy NAME",
-        **hints,
-    }
-    checks += check_rows(day)
-    kept = write_report(day, checks, folder, console, more=more, hints=commands, verbose=verbose)
+    kept = write_report(
+        day.records,
+        row_counts(day),
+        check_rows(day),
+        folder,
+        console,
+        more=more,
+        hints={**commands_for(folder), **hints},
+        verbose=verbose,
+    )
     write_page(folder, folder / "page.html")
     return kept

@@ -7,15 +7,16 @@ import typer
 
 from gesscale.cli.output import Output, OutputOption, emit, stderr_console
 from testbed.arena.cli.options import duration_s, with_absolute_files
+from testbed.arena.names import ChosenNodes
 
-POLICIES = "gesscale,gesscale-2021,ds2,drs,hpa-varga"
+POLICIES = "gesscale,ds2,drs,flink-autoscaler,hpa-v2"
 LOADS = ("nyc-day", "spikes", "steps")
 
 
 def league(
     *,
     results: Annotated[Path, typer.Option("--results", metavar="FOLDER", help="Folder for all results.")],
-    query: Annotated[str, typer.Option(help="rides, the query of the demo, or q5 of Nexmark, with state.")] = "rides",
+    query: Annotated[str, typer.Option(help="q5 of Nexmark, with state, as in the demo; or rides, a map.")] = "q5",
     policies: Annotated[str, typer.Option("--policies", help="Separated by commas.")] = POLICIES,
     workload: Annotated[
         list[str] | None,
@@ -29,6 +30,10 @@ def league(
         str | None, typer.Option(metavar="DURATION", help="Latency objective of a row.", show_default="two periods")
     ] = None,
     price: Annotated[float, typer.Option(min=0.001, max=1e6, help="Price of a late minute, replica-minutes.")] = 10.0,
+    nodes: Annotated[
+        list[ChosenNodes] | None,
+        typer.Option(help="How policies without delays choose nodes; repeatable.", show_default="both"),
+    ] = None,
     topology: Annotated[str, typer.Option(help="A topology file, or a bundled one's name.")] = "edge8",
     attempts: Annotated[int, typer.Option(min=1, max=10, help="Attempts for a run that the cluster breaks.")] = 2,
     runs: Annotated[int | None, typer.Option(min=1, help="Maximum runs of this call.", show_default="all")] = None,
@@ -63,6 +68,7 @@ def league(
             late_minute_price=price,
             topology=topology,
             query=query,
+            nodes=tuple(nodes or ChosenNodes),
         )
         with resumable(progress):
             league = run_league(settings, results, progress, attempts=attempts, runs=runs)

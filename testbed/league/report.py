@@ -8,17 +8,34 @@ from pathlib import Path
 
 from gesscale.common import API_VERSION
 from gesscale.model.document import as_document
+from gesscale.policies.gesscale.settings import GesscaleSettings
 from testbed.arena.case import CaseResult
 from testbed.arena.cli.tables import format_interval
-from testbed.arena.evaluation.comparison import group_results, records
+from testbed.arena.evaluation.comparison import PAPERS_METRICS, ResultGroup, group_results, records
 from testbed.arena.evaluation.standings import RunCosts
 from testbed.arena.evaluation.statistics import Interval, compare, mean_interval
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.report.formatting import counted, figure, short_name
+from testbed.league.settings import chooses_by_option
 from testbed.live.report import ReportTable
+from testbed.scoring.sample import LAG_ABOVE
 
-TOTAL_COST, REPLICAS, LATE, CHANGES, UNDONE = "total_cost", "replica_min", "late_min", "changes", "undone_changes"
-_HEADINGS = {TOTAL_COST: "total cost", REPLICAS: "replica-min", LATE: "late min", CHANGES: "changes", UNDONE: "undone"}
+TOTAL_COST, REPLICAS, LATE = "total_cost", "replica_min", "late_min"
+#: Figures of a run: the metric, and the unit by which it is divided.
+_METRICS = {
+    REPLICAS: ("node_seconds", 60.0),
+    LATE: (LAG_ABOVE[1], 60.0),
+    **{name: (name, 1.0) for name in ("undone_changes", "latency_p99_s", *PAPERS_METRICS)},
+}
+_HEADINGS = {
+    TOTAL_COST: "total cost",
+    REPLICAS: "replica-min",
+    LATE: "late min",
+    "reconfigurations": "changes",
+    "undone_changes": "undone",
+    "timeshare_U": "below the load, %",
+    "latency_p99_s": "p99, s",
+}
 
 COST_GOAL_PCT = 5.0
 #: Goals for the simulator's error of replica-minutes, and of late minutes (relative or absolute).
@@ -31,9 +48,9 @@ class LeagueEntry:
 
     Attributes
     ----------
+    policy: its name, and how its nodes are chosen if an option decides that
     runs, lost: number of live runs, and of those without results
-    live, simulated: the means of cost, replica-minutes, late minutes, changes and undone changes by name; None
-        without a figure
+    live, simulated: the means of the cost and of all figures by name; None without a figure
     live_rank, simulated_rank: by the mean cost on this load, 1 is the lowest; None without a run
     """
 
@@ -90,37 +107,32 @@ class GoalsReached:
     entries: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Group:
     """The live runs of a policy on a load, and the simulated runs of the same completed repetitions."""
 
-    live: RunCosts
-    simulated: RunCosts
+    name: str
+    live: ResultGroup
+    simulated: ResultGroup
 
-    def entry(self, price: float) -> LeagueEntry:
-        group = self.live.group
+    def entry(self, price: float, change_price: float) -> LeagueEntry:
         return LeagueEntry(
-            workload=group.workload,
-            policy=group.policy,
-            runs=len(group.results),
-            lost=group.lost,
-            live=_means(self.live, price),
-            simulated=_means(self.simulated, price),
+            workload=self.live.workload,
+            policy=self.name,
+            runs=len(self.live.results),
+            lost=self.live.lost,
+            live=_means(self.live, price, change_price),
+            simulated=_means(self.simulated, price, change_price),
         )
 
 
-def _means(costs: RunCosts, price: float) -> Mapping[str, Interval | None]:
+def _means(group: ResultGroup, price: float, change_price: float) -> Mapping[str, Interval | None]:
     by_seed = {
-        TOTAL_COST: costs.at(price),
-        REPLICAS: costs.at(0.0),
-        LATE: costs.late_min(),
-        CHANGES: costs.group.by_seed("reconfigurations"),
-        UNDONE: costs.group.by_seed("undone_changes"),
+        name: [value / unit for value in group.by_seed(metric).values() if value is not None]
+        for name, (metric, unit) in _METRICS.items()
     }
-    return {
-        name: mean_interval([value for value in values.values() if value is not None])
-        for name, values in by_seed.items()
-    }
+    costs = list(RunCosts(group).at(price, change_price).values())
+    return {name: mean_interval(values) for name, values in {TOTAL_COST: costs, **by_seed}.items()}
 
 
 def _ranked(entries: Sequence[LeagueEntry]) -> list[LeagueEntry]:
@@ -159,8 +171,16 @@ class LeagueReport:
     def entries(self) -> tuple[LeagueEntry, ...]:
         """All policies by load in the experiment's order, the lowest live cost first."""
         return tuple(
-            entry for groups in self._by_load() for entry in _ranked([group.entry(self.price) for group in groups])
+            entry
+            for groups in self._by_load()
+            for entry in _ranked([group.entry(self.price, self.change_price) for group in groups])
         )
+
+    @property
+    def change_price(self) -> float:
+        """Price of a change, replica-minutes: that of the default policy in these runs."""
+        settings: GesscaleSettings = getattr(self.experiment.rules, "gesscale")  # noqa: B009 - a field that a policy adds
+        return settings.change_price
 
     @property
     def pairs(self) -> tuple[PairOrder, ...]:
@@ -202,19 +222,23 @@ class LeagueReport:
         for group in group_results(self.experiment, self.live):
             completed = [each.case for each in group.results if not each.lost]
             same_cases = replace(group, results=tuple(simulated[case] for case in completed if case in simulated))
-            loads.setdefault(group.workload, []).append(_Group(RunCosts(group), RunCosts(same_cases)))
+            name = group.policy
+            if group.variant and chooses_by_option(name):
+                name = f"{name} ({self.experiment.variant(group.variant).rules.node_choice})"
+            loads.setdefault(group.workload, []).append(_Group(name=name, live=group, simulated=same_cases))
         return list(loads.values())
 
     def _pair(self, one: _Group, other: _Group) -> PairOrder | None:
         live, simulated = (
-            compare(first.at(self.price), second.at(self.price), as_ratio=False).difference
+            compare(self._costs(first), self._costs(second), as_ratio=False).difference
             for first, second in ((one.live, other.live), (one.simulated, other.simulated))
         )
         if live is None or simulated is None:
             return None
-        return PairOrder(
-            workload=one.live.load, one=one.live.policy, other=other.live.policy, live=live, simulated=simulated
-        )
+        return PairOrder(workload=one.live.workload, one=one.name, other=other.name, live=live, simulated=simulated)
+
+    def _costs(self, group: ResultGroup) -> Mapping[int, float]:
+        return RunCosts(group).at(self.price, self.change_price)
 
     def document(self) -> dict[str, object]:
         """Return the report as a JSON document."""
@@ -222,6 +246,7 @@ class LeagueReport:
             "apiVersion": API_VERSION,
             "experiment": self.experiment.document(),
             "price_replica_min": self.price,
+            "change_price_replica_min": self.change_price,
             "objective_s": self.experiment.slo_s,
             "entries": self.entries,
             "pairs": [{**asdict(pair), "separated": pair.is_separated, "differs": pair.differs} for pair in self.pairs],
@@ -271,16 +296,19 @@ class LeagueReport:
     def _basis(self) -> str:
         return (
             f"Cost: replica-minutes until the last row is processed, plus {self.price:g} for each minute in which the "
-            f"oldest row is older than {self.experiment.slo_s:g} s. Rank 1 is the lowest cost on a load. Brackets: "
-            f"95 % intervals over the repetitions; of two repetitions their range. Undone: changes undone "
-            f"within {self.experiment.undone_within_s:g} s."
+            f"oldest row is older than {self.experiment.slo_s:g} s, and {self.change_price:g} for each change. Rank 1 "
+            f"is the lowest cost on a load. Brackets: 95 % intervals over the repetitions; of two repetitions their "
+            f"range. Undone: changes undone within {self.experiment.undone_within_s:g} s. Below the load: share of "
+            f"time with fewer replicas than it needs."
         )
 
     def tables(self) -> list[ReportTable]:
-        """Return the tables: one for each load, the pairs whose order differs, and runs without results."""
+        """Return the tables: two for each load, the pairs whose order differs, and runs without results."""
         entries = self.entries
+        papers = {name: name for name in PAPERS_METRICS}
         tables = [
-            _of_load(workload, [entry for entry in entries if entry.workload == workload])
+            _of_load(f"{short_name(workload)}{more}", headings, [each for each in entries if each.workload == workload])
+            for more, headings in (("", _HEADINGS), (": the metrics of the paper", papers))
             for workload in dict.fromkeys(entry.workload for entry in entries)
         ]
         if differing := [pair for pair in self.pairs if pair.differs]:
@@ -290,20 +318,20 @@ class LeagueReport:
         return tables
 
 
-def _of_load(workload: str, entries: Sequence[LeagueEntry]) -> ReportTable:
+def _of_load(title: str, figures: Mapping[str, str], entries: Sequence[LeagueEntry]) -> ReportTable:
     headings = ["policy", "runs", "rank live", "rank simulated"]
-    headings += [f"{each} {side}" for each in _HEADINGS.values() for side in ("live", "simulated")]
+    headings += [f"{each} {side}" for each in figures.values() for side in ("live", "simulated")]
     rows = [
         [
             short_name(entry.policy),
             f"{entry.runs} ({entry.lost} lost)" if entry.lost else f"{entry.runs}",
             figure(entry.live_rank),
             figure(entry.simulated_rank),
-            *(format_interval(side[name]) for name in _HEADINGS for side in (entry.live, entry.simulated)),
+            *(format_interval(side[name]) for name in figures for side in (entry.live, entry.simulated)),
         ]
         for entry in entries
     ]
-    return ReportTable(short_name(workload), headings, rows)
+    return ReportTable(title, headings, rows)
 
 
 def _of_pairs(pairs: Sequence[PairOrder]) -> ReportTable:

@@ -8,7 +8,7 @@ RESULTS/league.md    the report, and league.json
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,12 +25,12 @@ from testbed.cluster import lifecycle
 from testbed.cluster.state import state_directory
 from testbed.cluster.topology import Topology, read_topology
 from testbed.league.report import LeagueReport
-from testbed.league.scoring import result_of_run
 from testbed.league.settings import LeagueQuery, LeagueSettings, league_query
 from testbed.live.job_runner import Setup
 from testbed.live.nodes import ProgressLog, edge_nodes, verify_delays
 from testbed.live.record import write_records
 from testbed.live.scenario import Scenario
+from testbed.live.scoring import result_of_run
 from testbed.results_folder import claim_results_folder
 
 LIVE, SIMULATED, RUNS = "live", "simulated", "runs"
@@ -65,9 +65,10 @@ class LiveRunner:
         """
         world = world_of(experiment, case)
         (load,) = world.scene.workloads.values()
-        scenario = replace(self.scenario, policy=case.policy)
-        self.progress.log(f"{case.policy} on {case.workload}, repetition {case.seed + 1}")
-        folder = self.runs / case_name((case.workload, case.policy, case.seed))
+        choice = experiment.variant(case.variant).rules.node_choice
+        scenario = replace(self.scenario, policy=case.policy, node_choice=choice)
+        self.progress.log(f"{case.policy}, {choice} nodes, on {case.workload}, repetition {case.seed + 1}")
+        folder = self.runs / case_name((case.workload, case.policy, choice, case.seed))
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         setup = Setup.prepare(scenario, folder, self.progress)
@@ -104,10 +105,12 @@ def run_league(
     check_experiment(experiment)
     _check_loads(experiment, progress)
     claim_results_folder(results, mark=LIVE, leftovers=(SIMULATED,))
-    simulated = _simulated(experiment, results, progress)
+    cases = settings.cases
+    simulated = _simulated(experiment, cases, results, progress)
     topology = read_topology(settings.topology)
     live = run_live(
         experiment,
+        cases,
         results / LIVE,
         LiveRunner(
             query=league_query(settings.query), scenario=settings.scenario, runs=results / RUNS, progress=progress
@@ -132,25 +135,26 @@ def write_league_report(results: Path, progress: ProgressLog, *, price: float) -
     """
     experiment, live = read_results(results / LIVE)
     progress.log(f"{len(live)} of {len(experiment.cases())} live runs are complete")
-    simulated = _simulated(experiment, results, progress, fresh=True)
+    simulated = _simulated(experiment, [each.case for each in live], results, progress, fresh=True)
     report = LeagueReport(experiment=experiment, live=live, simulated=simulated, price=price)
     report.write(results)
     return report
 
 
 def _simulated(
-    experiment: Experiment, results: Path, progress: ProgressLog, *, fresh: bool = False
+    experiment: Experiment, cases: Collection[Case], results: Path, progress: ProgressLog, *, fresh: bool = False
 ) -> tuple[CaseResult, ...]:
     with open_results(results / SIMULATED, experiment, fresh=fresh) as kept:
-        progress.log(f"simulating {len(kept.missing)} of {len(experiment.cases())} cases")
-        _run_cases(experiment, kept, kept.missing, run_case, progress)
+        missing = [case for case in kept.missing if case in cases]
+        progress.log(f"simulating {len(missing)} of {len(cases)} cases")
+        _run_cases(experiment, kept, missing, run_case, progress)
         return kept.results
 
 
 def _check_loads(experiment: Experiment, progress: ProgressLog) -> None:
     """Check that every load can be offered, and warn if it exceeds the capacity of the replicas."""
     for case in experiment.cases():
-        if case.policy != experiment.policies[0]:
+        if case.policy != experiment.policies[0] or case.variant != experiment.variant_names[0]:
             continue
         world = world_of(experiment, case)
         ((operator, load),) = world.scene.workloads.items()
@@ -175,6 +179,7 @@ def _nodes(topology: Topology, progress: ProgressLog) -> Iterator[None]:
 
 def run_live(
     experiment: Experiment,
+    cases: Collection[Case],
     folder: Path,
     run_case_live: CaseRunner,
     progress: ProgressLog,
@@ -198,15 +203,16 @@ def run_live(
     chosen: Sequence[Case] | None = None
     for attempt in range(attempts):
         with open_results(folder, experiment) as kept:
+            missing = [case for case in kept.missing if case in cases]
             if chosen is None:
-                chosen = sorted(kept.missing, key=lambda case: case.seed)[:runs]
-            cases = [case for case in chosen if case in kept.missing]
-            if not cases:
+                chosen = sorted(missing, key=lambda case: case.seed)[:runs]
+            to_run = [case for case in chosen if case in missing]
+            if not to_run:
                 return kept.results
-            progress.log(f"running {len(cases)} of {len(experiment.cases())} cases live")
+            progress.log(f"running {len(to_run)} of {len(cases)} cases live")
             try:
                 with nodes():
-                    _run_cases(experiment, kept, cases, run_case_live, progress)
+                    _run_cases(experiment, kept, to_run, run_case_live, progress)
             except ClusterError as error:
                 if attempt + 1 == attempts:
                     raise
@@ -225,5 +231,4 @@ def _run_cases(
             progress.warn(Problem("league-run-failed", {**fields, "cause": result.lost}))
 
     run_locally(experiment, cases, jobs=1, done=done, run_case=runner)
-    if not results.missing:
-        results.finish()
+    results.finish()

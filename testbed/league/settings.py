@@ -10,12 +10,15 @@ import numpy as np
 
 from gesscale.errors import InputError
 from gesscale.policies import policy_names
-from testbed.arena.experiments.experiment import Experiment, experiment_of
-from testbed.arena.names import UNRANKED
+from gesscale.policies.registry import find_policy_info
+from testbed.arena.case import Case
+from testbed.arena.experiments.experiment import Experiment
+from testbed.arena.names import UNRANKED, ChosenNodes
 from testbed.demo.taxi import prepare_rides, run_taxi_day
-from testbed.league.scoring import LiveRun
 from testbed.live.job_runner import Setup, run_job
-from testbed.live.scenario import DEMO, Scenario
+from testbed.live.scenario import RIDES, Scenario
+from testbed.live.scoring import LiveRun
+from testbed.live.simulation import experiment_of_scenario
 from testbed.nexmark.day import NexmarkJob, scenario_of
 from testbed.nexmark.queries import nexmark_query
 from testbed.pipeline.replay import open_rides
@@ -75,10 +78,9 @@ def _run_nexmark(setup: Setup, load: Workload) -> LiveRun:
     return LiveRun(record=record, schedule=job, rows_doubled=comparison["unexpected"], rows_lost=comparison["missing"])
 
 
-RIDES = "rides"
-#: By name: the demo's query on taxi rides, and a query of Nexmark with state.
+#: By name: a map of taxi rides, and a query of Nexmark with state.
 LEAGUE_QUERIES: Mapping[str, LeagueQuery] = {
-    RIDES: LeagueQuery(scenario=DEMO, physics="local-cluster", run=_run_rides),
+    "rides": LeagueQuery(scenario=RIDES, physics="local-cluster", run=_run_rides),
     "q5": LeagueQuery(scenario=scenario_of(nexmark_query("q5")), physics="nexmark-q5", run=_run_nexmark),
 }
 
@@ -114,15 +116,19 @@ def demand_duration_s(demand: Demand) -> float:
     return float(HALF_HOUR_S * len(demand.passengers))
 
 
-#: The peak as a share of the capacity of all replicas; in `make demo` it is 79 %.
-PEAK_SHARE = 0.8
+#: The variants of the experiment.
+_VARIANTS = {"name": "nodes", "options": [{"name": each, "set": {"rules.node_choice": each}} for each in ChosenNodes]}
+
+
+def chooses_by_option(policy: str) -> bool:
+    """Return whether an option decides how a policy chooses nodes; otherwise it has one way."""
+    return "node_choice" in find_policy_info(policy).accepts
+
 
 #: Longer than in the demo, as a run is useless if its driver starts after the first row.
 _HEAD_START_S = 45.0
 
 _STEPS_PER_DAY = 24
-_DEFAULT_PERIOD_S = 60.0
-_SAMPLES_PER_PERIOD = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,16 +147,17 @@ class LeagueSettings:
     #: Price of a late minute, replica-minutes.
     late_minute_price: float = 10.0
     #: The nodes: a file, or a bundled one's name.
-    topology: str = DEMO.topology
+    topology: str = RIDES.topology
     #: One of `LEAGUE_QUERIES`.
-    query: str = RIDES
+    query: str = "rides"
+    #: Variants to run for policies without delays.
+    nodes: tuple[ChosenNodes, ...] = tuple(ChosenNodes)
 
     @property
     def scenario(self) -> Scenario:
         """The query's scenario on the time scale of the league: a load is a day, and a period is an hour of it.
 
-        Periods replace the minutes in the defaults of the policies, also in the price of a change: a replica-minute
-        corresponds to a period of one minute.
+        Periods replace the minutes in the defaults of the policies, also in the price of a change.
         """
         period_s = self.length_s / _STEPS_PER_DAY
         own = league_query(self.query).scenario
@@ -163,7 +170,6 @@ class LeagueSettings:
             period_s=period_s,
             objective_s=self.objective_s,
             late_minute_price=self.late_minute_price,
-            change_price=period_s / _DEFAULT_PERIOD_S,
         )
 
     @property
@@ -178,42 +184,28 @@ class LeagueSettings:
         for policy in self.policies:
             if policy in UNRANKED:
                 raise InputError("policy-simulated-only", place="--policies", policy=policy)
-        scenario = self.scenario
-        (operator,) = scenario.operators
-        document = {
-            "name": "live-league",
-            "title": f"Live and simulated: {self.length_s:g} s on {Path(scenario.topology).stem}",
-            "policies": list(self.policies),
-            "workloads": list(self.loads),
-            "seeds": self.repetitions,
-            "length": _seconds(scenario.day_s),
-            "nodes": {"topology": scenario.topology},
-            "operators": {
-                operator.name: {
-                    "physics": league_query(self.query).physics,
-                    "trigger": _seconds(scenario.trigger_s),
-                    "cap_rows_per_replica": scenario.cap_rows,
-                    "max_replicas": scenario.max_replicas,
-                }
+        return experiment_of_scenario(
+            self.scenario,
+            physics=league_query(self.query).physics,
+            policies=self.policies,
+            settings_of=dict.fromkeys((*policy_names(), *self.policies)),  # so that a later call can add some
+            loads=self.loads,
+            seeds=self.repetitions,
+            more={
+                "name": "live-league",
+                "title": f"Live and simulated: {self.length_s:g} s on {Path(self.topology).stem}",
+                "variants": {"choices": [_VARIANTS]},
             },
-            # of all policies, so that a later call can add some
-            "rules": scenario.rules(*dict.fromkeys((*policy_names(), *self.policies))),
-            "metrics": {
-                "window": _seconds(scenario.period_s),
-                "history": _seconds(scenario.history_s),
-                "stale_after": _seconds(scenario.stale_after_s),
-            },
-            "peak_share": PEAK_SHARE,
-            "period": _seconds(scenario.period_s),
-            "min_period": _seconds(scenario.min_period_s),
-            "sample": _seconds(scenario.period_s / _SAMPLES_PER_PERIOD),
-            "rescale_timeout": _seconds(scenario.rescale_timeout_s),
-            "drain_limit": _seconds(scenario.drain_s),
-            "slo": _seconds(scenario.slo_s),
-            "undone_within": _seconds(10 * scenario.period_s),
-        }
-        return experiment_of(document, "testbed league")
+        )
 
-
-def _seconds(value: float) -> str:
-    return f"{value:.9g}s"
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """The cases to run: policies with their own way to choose nodes run in the first variant only."""
+        experiment = self.experiment
+        first, *_ = experiment.variant_names
+        choices = {name: experiment.variant(name).rules.node_choice for name in experiment.variant_names}
+        return tuple(
+            case
+            for case in experiment.cases()
+            if (choices[case.variant] in self.nodes if chooses_by_option(case.policy) else case.variant == first)
+        )

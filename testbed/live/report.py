@@ -19,6 +19,7 @@ from gesscale.model.decision import Decision, Reason
 from gesscale.model.document import as_document
 from gesscale.model.model_text import model_lines, parameter_text
 from latency_map import LatencyMap
+from testbed.cluster.topology import Topology
 from testbed.live.record import DayResult, Record, Rescale, write_records
 
 
@@ -126,6 +127,14 @@ def check_row_age(record: Record, allowed_s: float) -> PromiseCheck:
     return PromiseCheck("rows in time", kept, detail)
 
 
+def check_scaling(record: Record, topology: Topology, late_s: float) -> tuple[PromiseCheck, ...]:
+    """Check that a policy followed its day: up and down, in time, and on the nodes that the latency map suggests."""
+    checks = (check_both_directions(record.rescales), check_row_age(record, late_s))
+    if picks_nodes_at_random(record.acted):
+        return checks
+    return (*checks, check_nodes(record.acted, topology.map, topology.driver_node))
+
+
 SETTLE_S = 25.0
 #: Characters of a line of summary.txt, so that no column is cut.
 _WIDTH = 500
@@ -139,12 +148,14 @@ def make_folder(reports: Path) -> Path:
 
 
 def write_report(
-    day: DayResult,
+    records: Mapping[str, Record],
+    rows: Mapping[str, object],
     checks: Sequence[PromiseCheck],
     folder: Path,
     console: Console,
     *,
     more: Mapping[str, object],
+    tables: Sequence[ReportTable] = (),
     hints: Mapping[str, str] = MappingProxyType({}),
     verbose: bool = False,
 ) -> bool:
@@ -152,30 +163,49 @@ def write_report(
 
     Parameters
     ----------
+    rows
+        Counts of rows, for summary.json.
     more
         Additional values of summary.json; those that are numbers are printed too.
+    tables
+        More tables of summary.txt, which are also printed.
     hints
         Commands to run next, by what they do.
     verbose
         Also print the tables of summary.txt.
     """
-    figures = {name: operator_figures(record) for name, record in day.records.items()}
-    write_records(day.records, folder)
-    rows = {"produced": day.produced, "broken": day.broken, "handed_on": day.handed_on, "in_sink": day.sink}
+    figures = {name: operator_figures(record) for name, record in records.items()}
+    write_records(records, folder)
     promises = [{"promise": check.promise, "kept": check.kept, "detail": check.detail} for check in checks]
     summary = {"apiVersion": API_VERSION, "rows": rows, "operators": figures, "promises": promises, **more}
     (folder / "summary.json").write_text(json.dumps(as_document(summary), indent=2) + "\n")
-    only = len(day.records) == 1
-    changes = [_changes_table(record, "" if only else f" of {name}") for name, record in day.records.items()]
+    only = len(records) == 1
+    changes = [_changes_table(record, "" if only else f" of {name}") for name, record in records.items()]
+    own = (*changes, _models_table(records), _figures_table(figures, more), _promises_table(checks))
+    added = [each.for_terminal() for each in tables]
     with (folder / "summary.txt").open("w") as file:
-        for shown in (*changes, _models_table(day.records), _figures_table(figures, more), _promises_table(checks)):
+        for shown in (*own, *added):
             Console(file=file, width=_WIDTH).print(shown)
-            if verbose:
-                console.print(shown)
+    for shown in (*(own if verbose else ()), *added):
+        console.print(shown)
     files = {"report": f"{folder}/summary.txt, decisions.jsonl, batches.jsonl"}
     for line in summary_lines(checks, figures, {**files, **hints}):
         console.print(line, highlight=False, markup=False)
     return all(check.kept for check in checks)
+
+
+def commands_for(folder: Path) -> dict[str, str]:
+    """Return the commands to run on a report, by what they do."""
+    return {
+        "page with a time slider": f"{folder}/page.html",
+        "explain the decisions": f"gesscale explain -c {folder}/gesscale.yaml",
+        "replay with another policy": f"gesscale replay {folder} --policy NAME",
+    }
+
+
+def row_counts(day: DayResult) -> dict[str, object]:
+    """Return the counts of a day's rows, for summary.json."""
+    return {"produced": day.produced, "broken": day.broken, "handed_on": day.handed_on, "in_sink": day.sink}
 
 
 def summary_lines(

@@ -6,18 +6,19 @@ from pathlib import Path
 import yaml
 
 from gesscale.errors import InputError
+from gesscale.fields import SettingsGroup
 from gesscale.policies.gesscale.settings import GesscaleSettings
 from gesscale.policies.registry import find_policy_info, relative_to
 from gesscale.settings import Settings, load_settings
 from gesscale.settings.groups import MonitorSettings
 from latency_map import write_csv
-from testbed.baselines.gesscale_2021.settings import Gesscale2021Settings
-from testbed.baselines.hpa import HpaSettings
-from testbed.baselines.shared.sizing import SizingSettings
+from testbed.baselines.rules.settings import DEFAULT_RULES, RulesSettings
 from testbed.cluster.topology import Topology
 from testbed.pipeline.operator import Work
 
 LATENCY_MAP = "latency.csv"
+
+_MINUTE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +64,7 @@ class TopicInput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """The parameters of a run; the defaults are those of `make demo`."""
+    """The parameters of a run; the defaults are those of the taxi day on eight nodes."""
 
     #: The policy that scales every operator.
     policy: str = "gesscale"
@@ -73,8 +74,8 @@ class Scenario:
     operators: tuple[LiveOperator, ...] = (LiveOperator(),)
     #: The topics that feed and connect them; None if the only operator replays the rides itself.
     kafka: TopicInput | None = None
-    #: Whether the report checks that replicas were added and removed, on the nodes that the latency map suggests.
-    scaling_promised: bool = True
+    #: How policies without delays choose nodes: nearest or random.
+    node_choice: str = "random"
     #: Length of the compressed day, s.
     day_s: float = 240.0
     #: Original length of the rides, s: the 24 hours of a day.
@@ -98,10 +99,8 @@ class Scenario:
     max_replicas: int = 5
     #: Latency objective of a row, s; None means two periods.
     objective_s: float | None = None
-    #: Prices of a late minute and a change in replica-minutes, for policies with such settings
-    #: (late_minute_price, change_price).
-    late_minute_price: float = 10.0
-    change_price: float = 1.0
+    #: Price of a late minute in replica-minutes, for policies with such a setting.
+    late_minute_price: float = GesscaleSettings().late_minute_price
 
     @property
     def speed(self) -> float:
@@ -112,6 +111,11 @@ class Scenario:
     def broken_share(self) -> float:
         """Share of the rows that are sent without a position."""
         return self.kafka.broken_share if self.kafka else 0.0
+
+    @property
+    def change_price(self) -> float:
+        """Price of a change in replica-minutes: the default, with periods instead of minutes."""
+        return GesscaleSettings().change_price * self.period_s / _MINUTE_S
 
     @property
     def slo_s(self) -> float:
@@ -153,7 +157,11 @@ class Scenario:
                 "history": f"{self.history_s:g}s",
                 "stale_after": f"{self.stale_after_s:g}s",
             },
-            "analyze": {"policy": relative_to(self.policy, Path.cwd()), **self.rules(self.policy)},
+            "analyze": {
+                "policy": relative_to(self.policy, Path.cwd()),
+                "node_choice": self.node_choice,
+                **self.rules(self.policy),
+            },
             "plan": {"rescale_timeout": f"{self.rescale_timeout_s:g}s"},
             "execute": {"mode": "act", "cluster": "local", "options": {"topology": self.topology}},
             "knowledge": {"file": "knowledge.sqlite"},
@@ -161,27 +169,17 @@ class Scenario:
         return yaml.safe_dump(settings, sort_keys=False)
 
     def rules(self, *policies: str) -> dict[str, object]:
-        """Return the settings of policies in the group ``analyze``.
-
-        As the day is compressed, periods replace the minutes of the defaults.
-        """
-        three_periods = f"{3 * self.period_s:g}s"
+        """Return the settings of policies in the group ``analyze``: periods replace the minutes of the defaults."""
         rules: dict[str, object] = {}
-        for policy in policies:
-            info = find_policy_info(policy)
+        for info in map(find_policy_info, policies):
             if info.settings is None:
                 continue
-            own: dict[str, object] = {}
-            if issubclass(info.settings, SizingSettings):
-                own["cooldown"] = three_periods
-            if issubclass(info.settings, Gesscale2021Settings):
-                own["recovery_target"] = three_periods
-            if issubclass(info.settings, HpaSettings):
-                own["scale_down_stabilization"] = f"{5 * self.period_s:g}s"
-            if issubclass(info.settings, GesscaleSettings):
-                own |= {"late_minute_price": self.late_minute_price, "change_price": self.change_price}
-            if own:
-                rules[info.group] = own
+            with_rules = {"rules": DEFAULT_RULES} if issubclass(info.settings, RulesSettings) else {}
+            own = compressed(info.settings(**with_rules), self.period_s / _MINUTE_S)
+            prices = {"late_minute_price": self.late_minute_price, "change_price": self.change_price}
+            priced = own.model_copy(update={name: prices[name] for name in prices.keys() & info.settings.model_fields})
+            if changed := priced.model_dump(mode="json", by_alias=True, exclude_defaults=True):
+                rules[info.group] = changed
         return rules
 
     def _operator(self, operator: LiveOperator, topology: Topology) -> dict[str, object]:
@@ -216,15 +214,29 @@ class Scenario:
 CLEAN = LiveOperator(name="clean", work=Work.VALID, writes="valid", service_ms_per_row=2.4)
 NEAREST = LiveOperator(upstream=("clean",), reads="valid", service_ms_per_row=4.0, metrics_port=9109)
 
-#: `make demo`: one operator on eight nodes.
-DEMO = Scenario()
 
-#: `testbed workflow`: two operators connected by Kafka; the report does not check the policy's choices.
-WORKFLOW = Scenario(
-    operators=(CLEAN, NEAREST), kafka=TopicInput(), scaling_promised=False, share=0.09, copies=1, max_replicas=3
-)
+def compressed(group: SettingsGroup, factor: float) -> SettingsGroup:
+    """Multiply the times of settings, also of nested ones; times below a minute are Spark's and stay."""
 
-#: `testbed kubernetes demo`: the day of `make demo`, on five nodes, with a load that three can carry.
+    def changed(name: str, value: object) -> object:
+        if isinstance(value, float) and name.endswith("_s") and value >= _MINUTE_S:
+            return value * factor
+        if isinstance(value, SettingsGroup):
+            return compressed(value, factor)
+        if isinstance(value, tuple):
+            return tuple(changed(name, each) for each in value)
+        return value
+
+    return group.model_copy(update={name: changed(name, getattr(group, name)) for name in type(group).model_fields})
+
+
+#: The taxi day: one operator on eight nodes.
+RIDES = Scenario()
+
+#: `testbed workflow`: two operators connected by Kafka.
+WORKFLOW = Scenario(operators=(CLEAN, NEAREST), kafka=TopicInput(), share=0.09, copies=1, max_replicas=3)
+
+#: `testbed kubernetes demo`: the taxi day, on five nodes, with a load that three can carry.
 KUBE5 = Scenario(
     topology="kube5", operators=(LiveOperator(service_ms_per_row=1.9),), share=0.066, max_replicas=3, drain_s=180.0
 )

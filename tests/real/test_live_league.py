@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from testbed.arena.case import METRICS, CaseResult
+from testbed.arena.names import ChosenNodes
 from testbed.cluster.topology import read_topology
 from testbed.league.runner import LiveRunner, run_live
 from testbed.league.settings import LeagueSettings, league_query
@@ -22,6 +23,8 @@ def test_a_run_is_scored_and_kept(three_nodes: Callable[[str, int], str], tmp_pa
         policies=("ds2",),
         loads=(str(tmp_path / "calm.csv"),),
         repetitions=1,
+        query="rides",
+        nodes=(ChosenNodes.NEAREST,),
         length_s=90.0,
         topology=three_nodes("oneday", 215),
     )
@@ -35,6 +38,7 @@ def test_a_run_is_scored_and_kept(three_nodes: Callable[[str, int], str], tmp_pa
         )
         return run_live(
             settings.experiment,
+            settings.cases,
             tmp_path / "live",
             runner,
             progress,

@@ -1,5 +1,7 @@
 """Live against simulated results: ranks, pairs whose order differs, and separated pairs."""
 
+from dataclasses import replace
+
 from arena_results import an_experiment
 
 from testbed.arena.case import Case, CaseResult
@@ -56,10 +58,33 @@ def test_changes_and_undone_ones_are_in_tables_and_json():
     simulated = [run("ds2", seed, 10) for seed in (0, 1)]
     both = report_of(live, simulated)
     (entry,) = both.entries
-    assert (entry.live["changes"].mean, entry.live["undone_changes"].mean) == (8.0, 0.5)
-    assert (entry.simulated["changes"], entry.simulated["undone_changes"]) == (None, None)
-    (table, *_) = both.tables()
-    assert table.headings[-4:] == ["changes live", "changes simulated", "undone live", "undone simulated"]
+    assert (entry.live["reconfigurations"].mean, entry.live["undone_changes"].mean) == (8.0, 0.5)
+    assert (entry.simulated["reconfigurations"], entry.simulated["undone_changes"]) == (None, None)
+    # 10 replica-minutes and 8 changes at the default price of 2; the simulated runs have none
+    assert (entry.live["total_cost"].mean, entry.simulated["total_cost"].mean) == (26.0, 10.0)
+    table, papers = both.tables()
+    assert {"changes live", "undone simulated", "below the load, % live", "p99, s live"} <= {*table.headings}
+    assert "accuracy_O live" in papers.headings
+
+
+def test_policies_on_other_nodes_are_other_rows():
+    choices = [{"name": name, "set": {"rules.node_choice": name}} for name in ("nearest", "random")]
+    experiment = EXPERIMENT.changed({"variants": {"choices": [{"name": "nodes", "options": choices}]}})
+    live = [
+        replace(each, case=replace(each.case, variant=variant))
+        for each, variant in (
+            (run("ds2", 0, 10), "default"),
+            (run("ds2", 0, 20), "nodes=random"),
+            (run("gesscale", 0, 5), "default"),
+        )
+    ]
+    report = LeagueReport(experiment=experiment, live=live, simulated=live, price=10.0)
+    assert [(each.policy, each.live_rank) for each in report.entries] == [
+        ("gesscale", 1),
+        ("ds2 (nearest)", 2),
+        ("ds2 (random)", 3),
+    ]
+    assert len(report.pairs) == 3
 
 
 def test_reversed_pairs_are_found():

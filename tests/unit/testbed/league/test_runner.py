@@ -48,7 +48,9 @@ class Cluster:
 
     def play(self, folder, attempts=2, runs=None, experiment=EXPERIMENT):
         progress = ProgressLog(Console(file=self.printed, width=300))
-        return run_live(experiment, folder, self, progress, nodes=self.nodes, attempts=attempts, runs=runs)
+        return run_live(
+            experiment, experiment.cases(), folder, self, progress, nodes=self.nodes, attempts=attempts, runs=runs
+        )
 
 
 def test_a_broken_run_is_reported_and_repeated(tmp_path):

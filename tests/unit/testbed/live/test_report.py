@@ -15,7 +15,7 @@ from gesscale.model.decision import Decision
 from gesscale.model.model_text import model_lines
 from gesscale.model.observation import Batch, RowAge
 from testbed.live.record import DayResult, Record
-from testbed.live.report import check_row_age, check_rows, operator_figures, write_report
+from testbed.live.report import check_row_age, check_rows, operator_figures, row_counts, write_report
 from testbed.pipeline.sink import SinkCount
 
 #: The summary at the end of a demo: the golden text of its wording.
@@ -80,7 +80,8 @@ def test_a_run_without_batches_has_figures_and_a_picture(tmp_path: Path) -> None
     result = DayResult(records=records, produced=100, broken=10, handed_on={"clean": count(90, 90)}, sink=count(89, 89))
     shown = io.StringIO()
     kept = write_report(
-        result,
+        result.records,
+        row_counts(result),
         check_rows(result),
         tmp_path,
         Console(file=shown, width=200),
@@ -128,7 +129,7 @@ def test_the_changes_have_their_delay_and_reason_uncut(tmp_path: Path) -> None:
     record.add((overloaded(1010.0), growing(1020.0)))
     record.add_batches((batch(0, 1000, ("hub",), 0.0),))
     result = DayResult(records={"op": record}, produced=50, sink=count(50, 50, expected=50))
-    write_report(result, [], tmp_path, Console(file=io.StringIO()), more={})
+    write_report(result.records, row_counts(result), [], tmp_path, Console(file=io.StringIO()), more={})
     lines = [line.split("\u2502") for line in (tmp_path / "summary.txt").read_text().splitlines() if "+mid" in line]
     # NDmax of the new placement: unknown, then 50 ms
     assert [(cells[4].strip(), cells[-2].strip()) for cells in lines] == [("–", "Overloaded"), ("50", "Overloaded")]

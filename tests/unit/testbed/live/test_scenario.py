@@ -11,7 +11,7 @@ from refusals import refused
 from testbed.cluster.topology import read_topology
 from testbed.demo.taxi import TaxiJob
 from testbed.live.kafka import KafkaFeed
-from testbed.live.scenario import DEMO, WORKFLOW, Scenario, prepare_settings
+from testbed.live.scenario import RIDES, WORKFLOW, Scenario, prepare_settings
 from testbed.pipeline.cli import app as pipeline
 from testbed.pipeline.kafka_broker import KafkaBroker
 
@@ -52,15 +52,15 @@ def test_kept_settings_serve_another_run(tmp_path: Path) -> None:
         prepare_settings(SCENARIO, TOPOLOGY, tmp_path, kept)
 
 
-def test_a_single_operator_has_a_cap_per_replica_and_a_short_cooldown(tmp_path: Path) -> None:
-    settings = prepare_settings(replace(DEMO, policy="ds2"), TOPOLOGY, tmp_path)
+def test_a_single_operator_has_a_cap_per_replica_and_short_times(tmp_path: Path) -> None:
+    settings = prepare_settings(replace(RIDES, policy="ds2"), TOPOLOGY, tmp_path)
     assert settings.workflow.build().operators["nearest"].batch_rows(3) == 3600
     assert settings.workflow.operators["nearest"].kafka is None
-    assert DEMO.stream_options(DEMO.operators[0], tmp_path)["cap-rows-per-replica"] == 1200
-    assert settings.analyze.ds2.cooldown_s == 30.0  # three periods
+    assert RIDES.stream_options(RIDES.operators[0], tmp_path)["cap-rows-per-replica"] == 1200
+    assert settings.analyze.ds2.cooldown_s == 50.0  # five periods, as 300 s of 60 s
 
 
-@pytest.mark.parametrize("scenario", [DEMO, WORKFLOW])
+@pytest.mark.parametrize("scenario", [RIDES, WORKFLOW])
 def test_drivers_know_all_their_options(scenario: Scenario, tmp_path: Path) -> None:
     stream = typer.main.get_command(pipeline).commands["stream"]  # type: ignore[attr-defined]
     known = {name for parameter in stream.params for name in parameter.opts}

@@ -4,9 +4,10 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
-from statistics import fmean
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gesscale.errors import ClusterError
 from gesscale.model.decision import Reason
@@ -15,9 +16,24 @@ from testbed.arena.case import Case, CaseResult
 from testbed.arena.runner import RunScorer, result_of
 from testbed.arena.worlds.scenes import World
 from testbed.live.record import Record
-from testbed.nexmark.day import NexmarkJob
-from testbed.pipeline.schedule import ReplaySchedule
 from testbed.scoring.sample import Completion, Sample
+
+
+class Schedule(Protocol):
+    """Due times of the rows of a run; rows are numbered in the order of their processing."""
+
+    @property
+    def rows_total(self) -> int:
+        """Rows to process."""
+        ...
+
+    def offered_rows(self, now_s: float) -> int:
+        """Return the number of rows that are due by an instant, seconds since the epoch."""
+        ...
+
+    def rows_due_at_s(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return when these rows are due, seconds since the epoch."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +42,8 @@ class LiveRun:
 
     #: Batches, decisions and changes of its only operator.
     record: Record
-    #: Due times of the rows; rows are numbered in the order of their processing.
-    schedule: ReplaySchedule | NexmarkJob
+    #: Due times of the rows.
+    schedule: Schedule
     #: Surplus rows in the sink, such as duplicates, and missing ones (rows_doubled, rows_lost).
     rows_doubled: int
     rows_lost: int
@@ -96,13 +112,6 @@ def _samples(run: LiveRun, world: World, operator: str, ended_s: float) -> Itera
     totals = [0, *accumulate(batch.rows for batch in batches)]
     orders_s = [max(0.0, record.since_start_s(order.at_s)) for order in record.rescales]
     kept = [len(scene.initial[operator]), *(order.replicas for order in record.rescales)]
-    placed = list(
-        accumulate(
-            record.rescales,
-            lambda nodes, order: (nodes | {*order.added}) - {*order.removed},
-            initial=frozenset(scene.initial[operator]),
-        )
-    )
     grid = np.arange(0.0, ended_s, scene.sample_s).tolist()
     edges_s = sorted({*grid, *(at_s for at_s in orders_s if at_s < ended_s), scene.duration_s, ended_s})
     for from_s, until_s in pairwise(edges_s):
@@ -110,8 +119,7 @@ def _samples(run: LiveRun, world: World, operator: str, ended_s: float) -> Itera
         offered = [run.schedule.offered_rows(record.began_at_s + at_s) for at_s in (from_s, until_s)]
         done = [totals[bisect_right(ends_s, at_s)] for at_s in (from_s, until_s)]
         ended = bisect_right(ends_s, from_s)
-        order = bisect_right(orders_s, from_s)
-        supply, nodes = kept[order], placed[order]
+        supply = kept[bisect_right(orders_s, from_s)]
         rate = (offered[1] - offered[0]) / seconds
         yield Sample(
             t_s=from_s,
@@ -121,7 +129,6 @@ def _samples(run: LiveRun, world: World, operator: str, ended_s: float) -> Itera
             input_rows_per_s=rate,
             processed_rows_per_s=(done[1] - done[0]) / seconds,
             reconfigurations=orders_s.count(from_s),
-            supply_price=supply * fmean(scene.nodes[node].price for node in nodes) if nodes else None,
         )
 
 

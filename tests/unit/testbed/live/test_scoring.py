@@ -11,13 +11,13 @@ from gesscale.model.decision import Analysis, Decision, Outcome, OutcomeStatus, 
 from gesscale.model.observation import Batch
 from testbed.arena.case import METRICS, Case
 from testbed.arena.worlds.scenes import world_of
-from testbed.league.scoring import LiveRun, result_of_run
 from testbed.league.settings import LeagueSettings
 from testbed.live.record import Record
+from testbed.live.scoring import LiveRun, result_of_run
 from testbed.pipeline.schedule import ReplaySchedule
 
 BEGAN_S = 1000.0
-CASE = Case(policy="gesscale", workload="steps", seed=0)
+CASE = Case(policy="gesscale", workload="steps", seed=0, variant="default")
 NODES = ("edge1", "edge2", "edge3")
 
 
