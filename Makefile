@@ -2,10 +2,10 @@
 DIST := dist
 
 .PHONY: demo check test test-all docs fuzz release lock
-# One taxi day on eight emulated nodes, five minutes. ARGS=-v prints every step of the loop.
+# A windowed query of Nexmark through a New York day on eight emulated nodes, five minutes. ARGS=-v prints every step of the loop.
 demo:
 	@./setup.sh demo
-	@.venv/bin/python -m testbed.demo $(ARGS)
+	@.venv/bin/testbed nexmark q5 $(ARGS)
 
 # Format, lint, types, import contracts and the tests without real systems: a few minutes. DURATIONS=20 lists the slowest.
 check:

@@ -52,10 +52,6 @@ class EdgeNode:
     node_class: NodeClass
     #: Its capacity relative to a Raspberry Pi 4.
     weight: float
-    #: Slots of an executor on it; each has an equal part of its capacity.
-    slots: int = 1
-    #: Price of a replica on it, relative to a node of price 1.
-    price: float = 1.0
 
     @property
     def host(self) -> int:
@@ -128,8 +124,6 @@ class _TopologyFile(BaseModel):
     node_class: NodeClass = NodeClass.PI4
     node_classes: dict[str, NodeClass] = {}
     weights: dict[NodeClass, Annotated[float, Field(gt=0, le=1000)]] = {}
-    prices: dict[NodeClass, Annotated[float, Field(gt=0, le=1000)]] = {}
-    slots: dict[NodeClass, Annotated[int, Field(ge=1, le=64)]] = {}
 
 
 def read_topology(source: str) -> Topology:
@@ -160,12 +154,7 @@ def read_topology(source: str) -> Topology:
     classes = {name: described.node_classes.get(name, described.node_class) for name in delays.names}
     nodes = tuple(
         EdgeNode(
-            name=name,
-            address=str(described.subnet[host]),
-            node_class=classes[name],
-            weight=weights[classes[name]],
-            slots=described.slots.get(classes[name], 1),
-            price=described.prices.get(classes[name], 1.0),
+            name=name, address=str(described.subnet[host]), node_class=classes[name], weight=weights[classes[name]]
         )
         for host, name in enumerate(delays.names, start=1)
     )

@@ -1,11 +1,10 @@
-"""A query of Nexmark on emulated edge nodes through a day of changing load: scaled by a policy, then verified."""
+"""A query of Nexmark on emulated edge nodes through a New York day: scaled by a policy, verified, compared."""
 
 import json
-import math
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,12 +14,17 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from gesscale.errors import ClusterError, InputError
+from gesscale.service.recorded import write_page
 from testbed.live.job_runner import Setup, module_command, run_job
 from testbed.live.kafka import KafkaFeed, kafka_feed
-from testbed.live.nodes import ProgressLog
-from testbed.live.record import write_records
+from testbed.live.nodes import ProgressLog, verify_delays
+from testbed.live.record import Record
+from testbed.live.report import LATE_SHARE, PromiseCheck, check_scaling, commands_for, write_report
+from testbed.live.rivals import FIGURES, DayCost, compare_with_rivals, rivals_table
 from testbed.live.scenario import LiveOperator, Scenario, TopicInput
+from testbed.live.scoring import LiveRun
 from testbed.nexmark.queries import NexmarkQuery
+from testbed.workloads.registry import workload_named
 from testbed.workloads.workload import Workload
 
 TOPIC = "nexmark"
@@ -29,7 +33,7 @@ _VERIFY_TIMEOUT_S = 300.0
 
 
 def scenario_of(query: NexmarkQuery, *, kafka: bool = False) -> Scenario:
-    """Return the scenario of a query: the demo's, with more work per row and fewer replicas.
+    """Return the scenario of a query: the taxi day's, with more work per row and fewer replicas.
 
     An event takes 8 ms on a node of weight 1, so that a replica processes less than 125 per second.
     """
@@ -157,7 +161,9 @@ class NexmarkJob:
         return comparison
 
 
-_STEPS = 24
+#: The simulator's constants for a query on these nodes; with them, its day promises scaling and is compared.
+PHYSICS = {"q5": "nexmark-q5"}
+_LOAD, _BEGINS_AT_HOUR = "nyc-day", 4.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,11 +179,10 @@ class NexmarkDay:
     query: NexmarkQuery
     policy: str
     topology: str = "edge8"
-    #: Length of the day, seconds: the load rises from its minimum to its maximum and falls again.
-    day_s: float = 240.0
-    #: Events due per second; one replica processes less than 125 (min_rows_per_s, max_rows_per_s).
-    min_rows_per_s: float = 15.0
-    max_rows_per_s: float = 150.0
+    #: Length of the day, seconds.
+    day_s: float = 210.0
+    #: Events due per second at the day's peak; one replica processes less than 125.
+    max_rows_per_s: float = 170.0
     #: Whether the events go through a topic of a real broker; otherwise the source generates them.
     kafka: bool = False
 
@@ -197,26 +202,19 @@ class NexmarkDay:
 
     @property
     def load(self) -> Workload:
-        """Events due per second: half a wave."""
-        amplitude = self.max_rows_per_s - self.min_rows_per_s
-        return Workload.of_rates(
-            self.query.name,
-            self.day_s / _STEPS,
-            (
-                round(self.min_rows_per_s + amplitude * math.sin(math.pi * (step + 0.5) / _STEPS), 1)
-                for step in range(_STEPS)
-            ),
-        )
+        """Events due per second: a New York taxi day from 04:00."""
+        day = workload_named(_LOAD, seed=0).with_duration(self.day_s)
+        return day.scaled(self.max_rows_per_s / day.peak_rows_per_s)
 
     @property
     def scenario(self) -> Scenario:
-        """The scenario of this day, for the settings of its loop."""
-        scenario = scenario_of(self.query, kafka=self.kafka)
-        return replace(scenario, policy=self.policy, topology=self.topology, day_s=self.day_s)
+        """The scenario of this day, for the settings of its loop: a period is an hour."""
+        scenario, period_s = scenario_of(self.query, kafka=self.kafka), self.day_s / 24
+        return replace(scenario, policy=self.policy, topology=self.topology, day_s=self.day_s, period_s=period_s)
 
 
 def run_day(day: NexmarkDay, folder: Path, console: Console, *, verbose: bool = False) -> bool:
-    """Run a query through its day, and return whether its result equals that of a batch.
+    """Run a query through its day, report on it, and return whether all promises were kept.
 
     Raises
     ------
@@ -225,32 +223,50 @@ def run_day(day: NexmarkDay, folder: Path, console: Console, *, verbose: bool = 
     """
     scenario, name = day.scenario, day.query.name
     setup = Setup.prepare(scenario, folder, ProgressLog(console, verbose=verbose))
-    progress = setup.progress
+    progress, topology = setup.progress, setup.topology
     with ExitStack() as stack:
         stack.enter_context(setup.nodes())
+        pairs = verify_delays(topology, progress)
         feed = None
         if scenario.kafka is not None:
-            progress.log(f"starting a Kafka broker on {setup.topology.driver_node}")
-            feed = stack.enter_context(kafka_feed(setup.topology, scenario.kafka, [TOPIC], folder))
+            progress.log(f"starting a Kafka broker on {topology.driver_node}")
+            feed = stack.enter_context(kafka_feed(topology, scenario.kafka, [TOPIC], folder))
         start_at_s = time.time() + scenario.head_start_s
         job = NexmarkJob(query=day.query, scenario=scenario, load=day.load, start_at_s=start_at_s, feed=feed)
         job.send()
-        records = run_job(setup, job, rows=job.rows_total)
-    write_records(records, folder)
-    record = records[name]
-    if record.processed_rows < job.rows_total:
-        raise ClusterError(
-            "day-incomplete",
-            expected=job.rows_total,
-            processed=record.processed_rows,
-            timeout_s=day.day_s + scenario.drain_s,
-        )
-    up, down = (sum(sign * each.growth > 0 for each in record.rescales) for sign in (1, -1))
-    progress.log(f"{len(record.rescales)} changes, {up} up and {down} down; comparing the result with a batch query")
+        record = run_job(setup, job, rows=job.rows_total, begins_at_hour=_BEGINS_AT_HOUR)[name]
+    progress.log("comparing the result with a batch query")
     comparison = job.verify(folder, record.processed_rows)
-    exact = comparison["expected"] > 0 and comparison["missing"] == comparison["unexpected"] == 0
-    progress.log(
-        f"{'kept' if exact else 'BROKEN'}: each row of {name} exactly once: {comparison['expected']} expected, "
-        f"{comparison['missing']} missing, {comparison['unexpected']} unexpected; record: {folder}"
+    checks: tuple[PromiseCheck, ...] = ()
+    rivals: tuple[DayCost, ...] = ()
+    if name in PHYSICS and not day.kafka:
+        checks = check_scaling(record, topology, LATE_SHARE * day.day_s)
+        progress.log("simulating the day with other policies")
+        wrong, lost = comparison["unexpected"], comparison["missing"]
+        run = LiveRun(record=record, schedule=job, rows_doubled=wrong, rows_lost=lost)
+        rivals = compare_with_rivals(run, scenario, PHYSICS[name], folder)
+    kept = write_report(
+        {name: record},
+        {"produced": job.rows_total, "comparison": comparison},
+        [*checks, _check_rows(job, record, comparison)],
+        folder,
+        console,
+        more={
+            "policy": day.policy,
+            "delay_error_ms_max": max(abs(pair.error_ms or 0.0) for pair in pairs),
+            "pairs": pairs,
+            "rivals": rivals,
+        },
+        tables=[rivals_table(rivals, scenario)] if rivals else [],
+        hints={**commands_for(folder), **({"figures of these policies": f"{folder}/{FIGURES}"} if rivals else {})},
+        verbose=verbose,
     )
-    return exact
+    write_page(folder, folder / "page.html")
+    return kept
+
+
+def _check_rows(job: NexmarkJob, record: Record, comparison: Mapping[str, int]) -> PromiseCheck:
+    exact = comparison["expected"] > 0 and comparison["missing"] == comparison["unexpected"] == 0
+    figures = ", ".join(f"{rows} {what}" for what, rows in comparison.items())
+    detail = f"{record.processed_rows} of {job.rows_total} events processed; rows of the batch query: {figures}"
+    return PromiseCheck("each row once, as in a batch query", exact and record.processed_rows >= job.rows_total, detail)
