@@ -5,6 +5,7 @@ One saturated query after the other on the same three executors, whose nodes hav
 with one task each, less one. Splits:
 
 - "even-K": K equal tasks for each slot; "even-1" is Spark's default;
+- "slots": executors of 1, 2 and 8 slots, in proportion to the weights, and an equal task for each;
 - "weights": a task for each slot, as long as a node's weight; Spark assigns it to any slot, as a Python source cannot
   state a preferred location;
 - "given" and "learned": `testbed.pipeline.schedule.split_by_speed` with given speeds, and with those observed in
@@ -18,15 +19,21 @@ import os
 import statistics
 import sys
 import time
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from emulated.nodes import append_result, driver_document, emulated_nodes
 
+from testbed.cluster import processes
+from testbed.cluster.processes import Role
+from testbed.cluster.spark import LocalSpark, open_spark
 from testbed.pipeline.replay import ReplayOptions, ReplayReader, RideRange, RideReplay
 from testbed.pipeline.schedule import split_by_speed, split_rows
 
 WEIGHTS = {"pi3": 0.5, "pi4": 1.0, "nuc": 4.0}
+SLOTS = {"pi3": 1, "pi4": 2, "nuc": 8}
 MAP = ",nuc,pi4,pi3\nnuc,0,8,20\npi4,8,0,12\npi3,20,12,0\n"
 TOPOLOGY = (
     "name: unequal\nlatency: {file: map.csv, unit: ms, kind: rtt}\ndriver_node: nuc\nsubnet: 10.77.217.0/24\n"
@@ -44,6 +51,8 @@ def split(way: str, start: int, end: int, learned_share: float) -> list[tuple[in
         for weight in WEIGHTS.values():
             edges.append(edges[-1] + round((end - start) * weight / total))
         return list(zip(edges[:-1], [*edges[1:-1], end], strict=True))
+    if way == "slots":
+        return split_rows(start, end, sum(SLOTS.values()))
     if way == "given":
         return split_by_speed(start, end, len(WEIGHTS), min(WEIGHTS.values()) / total)
     if way == "learned":
@@ -136,6 +145,14 @@ def measured(number: int, case: str, address: str) -> dict[str, Any]:
     }
 
 
+def start_executors(spark: LocalSpark, slots: Mapping[str, int]) -> None:
+    """Replace the executors by new ones, with these slots."""
+    processes.stop(spark.running(Role.EXECUTOR), grace_s=5.0)
+    nodes = tuple(replace(node, slots=slots.get(node.name, 1)) for node in spark.topology.nodes)
+    new = replace(spark, topology=replace(spark.topology, nodes=nodes))
+    new.await_replicas(new.start_replicas(list(WEIGHTS)), timeout_s=90.0)
+
+
 def main() -> None:
     """Measure the cases, or run them as the driver."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -150,7 +167,6 @@ def main() -> None:
     if given.drive is not None:
         drive(cases, rows, *given.drive)
         return
-    from testbed.cluster.spark import open_spark
     from testbed.demo.taxi import prepare_rides
     from testbed.live.scenario import RIDES
     from testbed.pipeline.rides import bundled_demand
@@ -163,9 +179,12 @@ def main() -> None:
         path = str(Path(__file__).resolve().parents[1])
         spark.start_driver(tuple(map(str, program)), environment={"PYTHONPATH": path})
         spark.await_driver(120.0)
-        spark.await_replicas(spark.start_replicas(list(WEIGHTS)), timeout_s=90.0)
+        have: Mapping[str, int] | None = None
         found: dict[str, list[dict[str, Any]]] = {}
         for number, case in enumerate(cases):
+            slots = SLOTS if case.endswith(":slots") else {}
+            if slots != have:
+                start_executors(spark, have := slots)
             found.setdefault(case, []).append(measured(number, case, topology.driver.address))
             (folder / f"case-{number}.over").touch()
             sys.stderr.write(f"{case} {found[case][-1]}\n")

@@ -56,6 +56,7 @@ def build_loop(
         rescale_timeout_s=settings.plan.rescale_timeout_s,
         budget=ChangeBudget(settings.plan.max_changing_operators),
         excluded_nodes=frozenset(settings.plan.exclude_nodes),
+        node_prices=settings.plan.node_prices,
         measure_rows=partial(RowAges().measure, workflow=workflow),
     )
 
@@ -205,6 +206,8 @@ def _named_nodes(settings: Settings) -> Iterator[tuple[str, str]]:
         yield f"monitor.hosts.{address}", node
     for node in settings.plan.exclude_nodes:
         yield "plan.exclude_nodes", node
+    for node in settings.plan.node_prices:
+        yield "plan.node_prices", node
 
 
 def _open_batches(

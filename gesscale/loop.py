@@ -55,6 +55,8 @@ class ControlLoop:
     rescale_timeout_s: float
     #: Nodes that take no new replica.
     excluded_nodes: frozenset[str] = frozenset()
+    #: Prices of nodes that differ from those that the cluster reports.
+    node_prices: Mapping[str, float] = field(default_factory=dict)
     #: Manual pauses and overrides by operator.
     directives: Mapping[str, Directive] = field(default_factory=dict)
     #: Limit on operators that change at the same time; loops may share it.
@@ -146,7 +148,7 @@ class ControlLoop:
 
     def _cluster_state(self) -> ClusterState:
         try:
-            return self.cluster.state().excluding(self.excluded_nodes)
+            return self.cluster.state().priced(self.node_prices).excluding(self.excluded_nodes)
         except ClusterError as error:
             return ClusterState(problem=str(error))
 

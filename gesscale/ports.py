@@ -40,6 +40,8 @@ class Node:
     address: str = ""
     #: Capacity relative to a node of weight 1.
     weight: float = 1.0
+    #: Price of a replica on it for a minute, relative to a node of price 1.
+    price: float = 1.0
     #: Reason why it cannot take a replica now, as a sentence; empty if it can.
     problem: str = ""
     #: The reason in one word, one of `NODE_PROBLEMS`; has no meaning without a problem.
@@ -103,6 +105,18 @@ class ClusterState:
     def weights(self) -> Mapping[str, float]:
         """The capacity weight of each node."""
         return {name: node.weight for name, node in self.nodes.items()}
+
+    @cached_property
+    def prices(self) -> Mapping[str, float]:
+        """The price of each node."""
+        return {name: node.price for name, node in self.nodes.items()}
+
+    def priced(self, prices: Mapping[str, float]) -> "ClusterState":
+        """Return the same cluster with other prices of some nodes."""
+        if not prices:
+            return self
+        nodes = {name: replace(node, price=prices.get(name, node.price)) for name, node in self.nodes.items()}
+        return replace(self, nodes=nodes)
 
     def excluding(self, names: Collection[str]) -> "ClusterState":
         """Return the same cluster where some nodes take no new replica; their running replicas stay."""

@@ -7,6 +7,7 @@ Each decision responds to the recorded situation; its consequences are not simul
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any
 
 from gesscale.knowledge.memory import MemoryKnowledge, order_of
@@ -69,6 +70,7 @@ def replay_policy(
     instants_s: Sequence[float],
     rescale_timeout_s: float,
     excluded_nodes: frozenset[str] = frozenset(),
+    node_prices: Mapping[str, float] = MappingProxyType({}),
 ) -> tuple[ReplayedDecision, ...]:
     """Return the decisions of a policy at every recorded instant.
 
@@ -86,6 +88,7 @@ def replay_policy(
         acts=False,
         rescale_timeout_s=rescale_timeout_s,
         excluded_nodes=excluded_nodes,
+        node_prices=node_prices,
         directives={name: Directive(operator=each, acts=False) for name, each in workflow.operators.items()},
     )
     replayed = []

@@ -49,6 +49,7 @@ def replay_record(record: Path, settings: Settings) -> tuple[Recording, Sequence
         instants_s=instants_s,
         rescale_timeout_s=settings.plan.rescale_timeout_s,
         excluded_nodes=frozenset(settings.plan.exclude_nodes),
+        node_prices=settings.plan.node_prices,
     )
     return recording, replayed
 

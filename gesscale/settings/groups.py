@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -92,6 +92,9 @@ class PlanSettings(SettingsGroup):
     restarted. Default: no limit, as operators do not stop each other."""
     exclude_nodes: tuple[str, ...] = ()
     """Nodes that take no new replica; replicas that run there stay. Default: none."""
+    node_prices: Mapping[str, Annotated[float, Field(gt=0, le=1000)]] = {}
+    """Price of a replica on a node for a minute, by node, relative to the price of the others. Default: that of the
+    Node's label `gesscale.dev/node-price`, or 1."""
 
 
 class ExecuteSettings(SettingsGroup):

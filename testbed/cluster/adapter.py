@@ -61,7 +61,7 @@ class LocalCluster:
         """
         problem = lifecycle.status(self.topology.name).problem
         nodes = {
-            node.name: Node(name=node.name, address=node.address, weight=node.weight, problem=problem)
+            node.name: Node(name=node.name, address=node.address, weight=node.weight, price=node.price, problem=problem)
             for node in self.topology.nodes
         }
         sparks = [open_spark(self.topology, operator) for operator in operators(self.topology.name)]

@@ -98,6 +98,7 @@ def _show(name: str, output: Output) -> None:
             "address": node.address,
             "class": node.node_class,
             "weight": node.weight,
+            "price": node.price,
             "rtt_to_driver_ms": topology.rtt_ms(node.name, topology.driver_node),
             "replicas": replicas[node.name],
             "enter": command_line(inside(name, node.name, ())),
@@ -116,8 +117,8 @@ def _show(name: str, output: Output) -> None:
             for p in present.running
         ],
     }
-    columns = ("node", "address", "class", "weight", "to driver ms", "replicas")
-    rows = [tuple(list(node.values())[:6]) for node in nodes]
+    columns = ("node", "address", "class", "weight", "price", "to driver ms", "replicas")
+    rows = [tuple(list(node.values())[:7]) for node in nodes]
     title = f"{name}: delays by {present.delays.value}, driver on {topology.driver_node}"
     emit(document, output, [table(title, columns, rows)])
     if present.problem:

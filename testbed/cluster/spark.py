@@ -146,13 +146,13 @@ class LocalSpark:
         return Mark(cluster=str(self.directory), role=role, node=node.name, operator=self.operator, serial=serial)
 
     def node_environment(self, node: EdgeNode) -> dict[str, str]:
-        """Return the environment of a Spark process on a node; its Python workers read the weight."""
+        """Return the environment of a Spark process on a node; its Python workers read the weight of a slot."""
         scratch = self.directory / "scratch" / node.name
         scratch.mkdir(parents=True, exist_ok=True)
         return {
             **processes.base_environment(),
             **spark_command.node_environment(node.address, scratch, sys.executable),
-            "GESSCALE_NODE_WEIGHT": str(node.weight),
+            "GESSCALE_NODE_WEIGHT": str(node.weight / node.slots),
         }
 
     def active_executors(self) -> frozenset[int]:
@@ -213,6 +213,7 @@ class LocalSpark:
             driver_port=self.driver_port,
             application=application,
             executor_id=executor_id,
+            slots=node.slots,
         )
         return processes.start(
             inside(self.topology.name, node.name, command),

@@ -61,7 +61,7 @@ def node_environment(address: str, scratch: Path, python: str) -> dict[str, str]
 
 
 def executor_command(
-    address: str, *, driver_address: str, driver_port: int, application: str, executor_id: int
+    address: str, *, driver_address: str, driver_port: int, application: str, executor_id: int, slots: int = 1
 ) -> tuple[str, ...]:
     """Return the command line of an executor JVM; its id must be a number for the driver to take it.
 
@@ -74,7 +74,7 @@ def executor_command(
     return (
         *(java, *SMALL_JVM, *rest),
         *("--driver-url", f"spark://CoarseGrainedScheduler@{driver_address}:{driver_port}"),
-        *("--executor-id", str(executor_id), "--cores", "1", "--app-id", application),
+        *("--executor-id", str(executor_id), "--cores", str(slots), "--app-id", application),
         *("--hostname", address, "--bind-address", address, "--resourceProfileId", "0"),
     )
 

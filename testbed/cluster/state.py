@@ -129,6 +129,8 @@ def save(record: ClusterRecord, topology: Topology) -> None:
         "subnet": str(topology.subnet),
         "node_classes": {node.name: node.node_class.value for node in topology.nodes},
         "weights": {node.node_class.value: node.weight for node in topology.nodes},
+        "prices": {node.node_class.value: node.price for node in topology.nodes},
+        "slots": {node.node_class.value: node.slots for node in topology.nodes},
     }
     try:
         directory.mkdir(exist_ok=True)

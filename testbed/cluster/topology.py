@@ -52,6 +52,10 @@ class EdgeNode:
     node_class: NodeClass
     #: Its capacity relative to a Raspberry Pi 4.
     weight: float
+    #: Slots of an executor on it; each has an equal part of its capacity.
+    slots: int = 1
+    #: Price of a replica on it, relative to a node of price 1.
+    price: float = 1.0
 
     @property
     def host(self) -> int:
@@ -124,6 +128,8 @@ class _TopologyFile(BaseModel):
     node_class: NodeClass = NodeClass.PI4
     node_classes: dict[str, NodeClass] = {}
     weights: dict[NodeClass, Annotated[float, Field(gt=0, le=1000)]] = {}
+    prices: dict[NodeClass, Annotated[float, Field(gt=0, le=1000)]] = {}
+    slots: dict[NodeClass, Annotated[int, Field(ge=1, le=64)]] = {}
 
 
 def read_topology(source: str) -> Topology:
@@ -154,7 +160,12 @@ def read_topology(source: str) -> Topology:
     classes = {name: described.node_classes.get(name, described.node_class) for name in delays.names}
     nodes = tuple(
         EdgeNode(
-            name=name, address=str(described.subnet[host]), node_class=classes[name], weight=weights[classes[name]]
+            name=name,
+            address=str(described.subnet[host]),
+            node_class=classes[name],
+            weight=weights[classes[name]],
+            slots=described.slots.get(classes[name], 1),
+            price=described.prices.get(classes[name], 1.0),
         )
         for host, name in enumerate(delays.names, start=1)
     )

@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
+from statistics import fmean
 from typing import Protocol
 
 import numpy as np
@@ -112,6 +113,13 @@ def _samples(run: LiveRun, world: World, operator: str, ended_s: float) -> Itera
     totals = [0, *accumulate(batch.rows for batch in batches)]
     orders_s = [max(0.0, record.since_start_s(order.at_s)) for order in record.rescales]
     kept = [len(scene.initial[operator]), *(order.replicas for order in record.rescales)]
+    placed = list(
+        accumulate(
+            record.rescales,
+            lambda nodes, order: (nodes | {*order.added}) - {*order.removed},
+            initial=frozenset(scene.initial[operator]),
+        )
+    )
     grid = np.arange(0.0, ended_s, scene.sample_s).tolist()
     edges_s = sorted({*grid, *(at_s for at_s in orders_s if at_s < ended_s), scene.duration_s, ended_s})
     for from_s, until_s in pairwise(edges_s):
@@ -119,7 +127,8 @@ def _samples(run: LiveRun, world: World, operator: str, ended_s: float) -> Itera
         offered = [run.schedule.offered_rows(record.began_at_s + at_s) for at_s in (from_s, until_s)]
         done = [totals[bisect_right(ends_s, at_s)] for at_s in (from_s, until_s)]
         ended = bisect_right(ends_s, from_s)
-        supply = kept[bisect_right(orders_s, from_s)]
+        order = bisect_right(orders_s, from_s)
+        supply, nodes = kept[order], placed[order]
         rate = (offered[1] - offered[0]) / seconds
         yield Sample(
             t_s=from_s,
@@ -129,6 +138,7 @@ def _samples(run: LiveRun, world: World, operator: str, ended_s: float) -> Itera
             input_rows_per_s=rate,
             processed_rows_per_s=(done[1] - done[0]) / seconds,
             reconfigurations=orders_s.count(from_s),
+            supply_price=supply * fmean(scene.nodes[node].price for node in nodes) if nodes else None,
         )
 
 

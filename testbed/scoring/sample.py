@@ -20,6 +20,8 @@ class Sample(NamedTuple):
     processed_rows_per_s: float
     #: Changes ordered at this instant.
     reconfigurations: int = 0
+    #: Sum of the prices of the nodes of the supply; None if all prices are 1.
+    supply_price: float | None = None
 
 
 class Completion(NamedTuple):
@@ -51,7 +53,7 @@ class Scores:
     excess_time: float
     #: Number of changes ordered.
     reconfigurations: int
-    #: Replica-minutes.
+    #: Replica-minutes, weighted by the prices of their nodes.
     cost: float
     #: Whether all rows were processed in the end; if not, ``excess_time`` is a lower bound.
     drained: bool

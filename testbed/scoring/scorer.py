@@ -30,9 +30,9 @@ class Provision:
     resizes
         Instants of these changes, and replicas added less those removed.
     measured_replica_s
-        Replica-seconds of the supply, over the measurement.
+        Replica-seconds of the supply, weighted by the prices of their nodes, over the measurement.
     total_replica_s
-        Replica-seconds of the supply, until the end of the run.
+        The same until the end of the run.
     changes, converging_s
         Number of changes of the demand, including the start, and the total time until the supply equalled it.
     input_ended_s
@@ -83,10 +83,11 @@ class Provision:
         from_s = sample.t_s
         if until_s <= from_s:
             return
-        self.total_replica_s += sample.supply_replicas * (until_s - from_s)
+        price = sample.supply_replicas if sample.supply_price is None else sample.supply_price
+        self.total_replica_s += price * (until_s - from_s)
         measured_s = self.measured_s
         if from_s < measured_s:
-            self._measure(sample, from_s, until_s if until_s < measured_s else measured_s)
+            self._measure(sample, price, from_s, until_s if until_s < measured_s else measured_s)
         self._flow(sample, from_s, until_s)
 
     def converging_until_end_s(self) -> float:
@@ -99,10 +100,10 @@ class Provision:
         """Whether all rows were processed."""
         return is_rounding(self.backlog_rows, self._offered_rows)
 
-    def _measure(self, sample: Sample, from_s: float, until_s: float) -> None:
+    def _measure(self, sample: Sample, price: float, from_s: float, until_s: float) -> None:
         seconds = until_s - from_s
         demand, supply = sample.demand_replicas, sample.supply_replicas
-        self.measured_replica_s += supply * seconds
+        self.measured_replica_s += price * seconds
         if not self.restart_is_supply:
             supply = sample.serving_replicas
         if supply > demand:

@@ -3,6 +3,7 @@
 import math
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -30,6 +31,7 @@ class Fog:
         slowdowns: Iterable[LinkSlowdown] = (),
     ) -> None:
         self.nodes = dict(nodes)
+        self._has_prices = any(node.price != 1.0 for node in self.nodes.values())
         self._rtt_ms = _round_trips_ms(tuple(nodes), delays)
         self._failures = tuple(failures)
         self._slowdowns = tuple((slowdown, slowdown.ends) for slowdown in slowdowns)
@@ -79,6 +81,10 @@ class Fog:
         index = bisect_right(self._changes_s, after_s)
         return self._changes_s[index] if index < len(self._changes_s) else math.inf
 
+    def price_of(self, placement: Iterable[str]) -> float | None:
+        """Return the sum of the prices of nodes; None if all prices are 1."""
+        return sum(self.nodes[node].price for node in placement) if self._has_prices else None
+
     def cluster_state(
         self,
         at_s: float,
@@ -118,11 +124,12 @@ class Fog:
 
     def _cluster_node(self, node: SimulatedNode, loss: FailureKind | None) -> Node:
         weight = node.weight if node.reported_weight is None else node.reported_weight
+        found = Node(name=node.name, weight=weight, price=node.price)
         if loss is None:
-            return Node(name=node.name, weight=weight)
+            return found
         if loss is FailureKind.DRAINED:
-            return Node(name=node.name, weight=weight, problem="cordoned", reason=Reason.CORDONED)
-        return Node(name=node.name, weight=weight, problem="the node is down", reason=Reason.NOT_READY)
+            return replace(found, problem="cordoned", reason=Reason.CORDONED)
+        return replace(found, problem="the node is down", reason=Reason.NOT_READY)
 
 
 def _round_trips_ms(names: tuple[str, ...], delays: LatencyMap) -> dict[str, dict[str, float]]:

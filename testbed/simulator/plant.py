@@ -10,7 +10,7 @@ from testbed.scoring.sample import Completion, Sample
 
 
 class Tally(NamedTuple):
-    """Counters of an operator since the start; all but the last two only grow."""
+    """Counters of an operator since the start; all but the last three only grow."""
 
     #: Rows, cumulative (offered_rows, processed_rows).
     offered_rows: float
@@ -24,6 +24,8 @@ class Tally(NamedTuple):
     #: Replicas now: all, and those able to work (supply_replicas, serving_replicas).
     supply_replicas: int
     serving_replicas: int
+    #: Sum of the prices of the replicas' nodes; None if all prices are 1.
+    supply_price: float | None = None
 
 
 class Effort(NamedTuple):

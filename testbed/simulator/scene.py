@@ -26,6 +26,8 @@ class SimulatedNode:
     weight: Positive = 1.0
     #: The weight that the scaler sees; None for the true one.
     reported_weight: Positive | None = None
+    #: Price of a replica on it, relative to a node of price 1.
+    price: Positive = 1.0
 
 
 def _moment_s(value: object) -> float:

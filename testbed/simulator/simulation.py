@@ -87,6 +87,7 @@ class SimulatedClock:
                 (after.offered_rows - tally.offered_rows) / lasted_s,
                 (after.processed_rows - tally.processed_rows) / lasted_s,
                 self.cluster.take_orders(name) if has_orders else 0,
+                tally.supply_price,
             )
             observer.on_sample(name, sample)
         for completion in self.plant.completions():

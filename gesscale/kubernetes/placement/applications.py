@@ -36,7 +36,7 @@ class ClusterIndex:
     def all_nodes(self) -> Mapping[str, Node]:
         """Every node by name, sorted, independent of operators."""
         return {
-            node.name: Node(name=node.name, address=node.address, weight=node.weight)
+            node.name: Node(name=node.name, address=node.address, weight=node.weight, price=node.price)
             for node in sorted(self.nodes.values(), key=lambda node: node.name)
         }
 

@@ -1,5 +1,6 @@
 """Node objects of the API as records with their room; the only reader of Node objects."""
 
+import logging
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -10,11 +11,13 @@ from sys import intern
 from typing import Any
 
 from gesscale.common.errors import InvalidValueError
+from gesscale.common.logs import log_problem
 from gesscale.common.text import truncated_repr
 from gesscale.errors import InputError
 from gesscale.kubernetes.resource.parts import parse_instant_s
 from gesscale.wire import entries_of, group_of, text_of
 
+_LOG = logging.getLogger(__name__)
 _QUANTITY = re.compile(r"(\d+\.?\d*|\.\d+)(?:([eE][+-]?\d{1,2})|([KMGTPE]i)|([numkMGTPE]))?", re.ASCII)
 _BINARY = {f"{letter}i": Decimal(1024) ** power for power, letter in enumerate("KMGTPE", start=1)}
 _DECIMAL = {letter: Decimal(1000) ** power for power, letter in enumerate("num kMGTPE", start=-3)}
@@ -123,10 +126,12 @@ def _up(amount: Decimal) -> int:
 
 #: Annotation or label with a node's capacity relative to a node of weight 1.
 WEIGHT = "gesscale.dev/weight"
+#: Annotation or label with the price of a replica on a node, relative to a node of price 1.
+PRICE = "gesscale.dev/node-price"
 ARCHITECTURE = "kubernetes.io/arch"
 CLOSING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 _UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
-_WEIGHT_MAX = 1000.0
+_FIGURE_MAX = 1000.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,8 +170,9 @@ class NodeRecord:
     cordoned: bool = False
     #: Taints with effect NoSchedule or NoExecute.
     taints: tuple[Taint, ...] = ()
-    #: Its capacity relative to a node of weight 1.
+    #: Its capacity, and its price, relative to a node of weight and price 1 (weight, price).
     weight: float = 1.0
+    price: float = 1.0
 
     @property
     def address(self) -> str:
@@ -190,7 +196,8 @@ def read_node(item: Mapping[str, Any]) -> NodeRecord:
         It is no Node; the error has the field.
     """
     metadata, spec, status = (group_of(item, part) for part in ("metadata", "spec", "status"))
-    labels = texts_of(metadata, "labels")
+    name, labels = name_of(item, "Node"), texts_of(metadata, "labels")
+    figures = {**labels, **texts_of(metadata, "annotations")}
     addresses = members_of(status, "addresses")
     taints = (
         Taint(key=text_of(each, "key"), value=text_of(each, "value"), effect=text_of(each, "effect"))
@@ -198,7 +205,7 @@ def read_node(item: Mapping[str, Any]) -> NodeRecord:
     )
     ready = next((each for each in members_of(status, "conditions") if each.get("type") == "Ready"), None)
     return NodeRecord(
-        name=name_of(item, "Node"),
+        name=name,
         addresses=tuple(text_of(each, "address") for each in addresses if each.get("type") == "InternalIP"),
         pod_networks=tuple(
             each for each in entries_of(spec, "podCIDRs") or [spec.get("podCIDR")] if isinstance(each, str)
@@ -210,7 +217,8 @@ def read_node(item: Mapping[str, Any]) -> NodeRecord:
         unready_since_s=_since_s(ready),
         cordoned=spec.get("unschedulable") is True,
         taints=tuple(each for each in taints if each.effect in CLOSING_EFFECTS and each.key != _UNSCHEDULABLE),
-        weight=_weight({**labels, **texts_of(metadata, "annotations")}.get(WEIGHT, "1")),
+        weight=_figure(name, WEIGHT, figures.get(WEIGHT, "1")),
+        price=_figure(name, PRICE, figures.get(PRICE, "1")),
     )
 
 
@@ -269,13 +277,15 @@ def _since_s(ready: Mapping[str, Any] | None) -> float | None:
     return None
 
 
-def _weight(text: str) -> float:
-    """Return the weight of a node's annotation or label; 1 if it is invalid."""
-    try:
-        weight = float(text)
-    except ValueError:
-        return 1.0
-    return weight if 0 < weight <= _WEIGHT_MAX else 1.0
+@lru_cache(maxsize=4096)
+def _figure(node: str, key: str, text: str) -> float:
+    """Return the figure in a node's annotation or label; 1 with a warning, once, if it is invalid."""
+    with suppress(ValueError):
+        figure = float(text)
+        if 0 < figure <= _FIGURE_MAX:
+            return figure
+    log_problem(_LOG, logging.WARNING, "node-figure-invalid", node=node, place=key, got=text, max=_FIGURE_MAX)
+    return 1.0
 
 
 #: With this share of unready nodes, and more than two of them, kube-controller-manager stops evictions: it takes its

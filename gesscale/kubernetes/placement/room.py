@@ -40,7 +40,7 @@ def room_taken(pods: Iterable[PodRecord]) -> dict[str, Room]:
 
 def evaluate_node(node: NodeRecord, taken: Room, needs: ExecutorNeeds) -> Node:
     """Return one node as an operator may use it, given the room taken on it."""
-    evaluated = Node(name=node.name, address=node.address, weight=node.weight)
+    evaluated = Node(name=node.name, address=node.address, weight=node.weight, price=node.price)
     problems = {
         Reason.NOT_IN_POOL: _outside(node, needs.pool),
         Reason.NOT_READY: node.unready,

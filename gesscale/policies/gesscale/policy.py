@@ -129,7 +129,7 @@ class GesscalePolicy:
         same = replace(same, model=summary, evidence=evidence)
         if len(memo.load.points) < 2:
             return same
-        fitted = self._operator_model(model, reading, weights, knowledge, cap.cap)
+        fitted = self._operator_model(model, reading, weights, {}, knowledge, cap.cap)
         same = replace(same, mst=fitted.mst(reading.placement))
         sized = placements(fitted, reading.placement, (), moves=False)
         load = memo.load.forecast(memo.bucket_s(self._objective_s(reading))).rate
@@ -165,6 +165,7 @@ class GesscalePolicy:
         model: CapacityModel,
         reading: OperatorReading,
         weights: Mapping[str, float],
+        prices: Mapping[str, float],
         knowledge: Knowledge,
         cap: BatchCap | None,
     ) -> OperatorModel:
@@ -172,6 +173,7 @@ class GesscalePolicy:
             operator=self.workflow.operators[reading.operator],
             model=model,
             weights=weights,
+            prices=prices,
             delays=knowledge.latencies.map,
             trigger_s=reading.trigger_s or _TRIGGER_S,
             cap=cap,
@@ -247,7 +249,7 @@ class GesscalePolicy:
         model = self._model(operator.name, memo, analysis.evidence, knowledge)
         assert model is not None  # noqa: S101 - the analysis used it
         weights, cap = memo.speeds.weights(cluster.weights), self._cap(reading, memo).cap
-        fitted = self._operator_model(model, reading, weights, knowledge, cap)
+        fitted = self._operator_model(model, reading, weights, cluster.prices, knowledge, cap)
         free, stale = usable_nodes(cluster, present), knowledge.latencies.map_status.stale
         sized = placements(fitted, present, free.nodes, moves=not stale)
         orders = knowledge.orders.get(operator.name, ())
@@ -266,7 +268,7 @@ class GesscalePolicy:
         text = explain(rule, size, Why.LARGEST if by_cap else why)
         if objective_s > slo_s:
             text = f"{text}; {details.objective_below_trigger(slo_s, fitted.trigger_s, objective_s)}"
-        listed = sorted({*placement_of, now}, key=lambda each: (each.replicas, each.moved))
+        listed = sorted({*placement_of, now}, key=lambda each: (each.replicas, each.moved, each not in {size, now}))
         candidates = [
             Candidate(
                 replicas=each.replicas,
@@ -296,7 +298,7 @@ class GesscalePolicy:
         farther = rejections_for([node for node in others if node not in placement], Reason.FARTHER)
         return replace(
             unchanged,
-            reason=Reason.CAP_LIMITS if by_cap else change_reason(len(present), len(placement), analysis.verdict),
+            reason=Reason.CAP_LIMITS if by_cap else change_reason(now, size, analysis.verdict),
             placement=placement,
             mst=size.mst,
             nd_max_ms=nd_max_ms(fitted.delays, placement, operator.driver_node),

@@ -29,12 +29,15 @@ def explain(rule: SizingRule, size: Size, why: Why) -> str:
     if why is Why.CAN_WAIT:
         parts.append(f"rows stay within {rule.allowed_s:.0f} s until replicas ordered in the next step serve")
     if why is Why.SURPLUS_STAYS and other is not None:
-        fewer = format_replicas(present.replicas - other.replicas)
-        parts.append(f"{fewer} fewer, as soon as they have cost as much as a change")
+        fewer = present.replicas - other.replicas
+        those = f"{format_replicas(fewer)} fewer" if fewer > 0 else "cheaper nodes"
+        parts.append(f"{those}, as soon as they have cost as much as a change")
     if why is Why.SMALLER_WAS_TOO_FEW and other is not None:
         load_then = min((each.rows_per_s for each in rule.too_few if other.replicas <= each.replicas), default=0.0)
         were = "was" if other.replicas == 1 else "were"
         parts.append(f"{other.replicas} {were} too few for {load_then:,.0f} within the last hour")
+    if other is not None and any(each.unit_price != 1 for each in (present, other)):
+        parts.append(f"price {present.price:.3g} now, {other.price:.3g} then")
     return "; ".join(parts)
 
 
@@ -42,5 +45,5 @@ _COMPARES = frozenset(Why) - {Why.CAN_WAIT, Why.LARGEST}
 
 
 def _next_smaller(rule: SizingRule) -> Size | None:
-    """Return the largest size with fewer replicas than now; None if there is none."""
-    return next((size for size in reversed(rule.sizes) if size.replicas < rule.present.replicas), None)
+    """Return the largest size that costs less than the present one; None if there is none."""
+    return next((size for size in reversed(rule.sizes) if size.price < rule.present.price), None)

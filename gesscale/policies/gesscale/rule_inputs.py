@@ -25,7 +25,7 @@ _Nodes = tuple[str, ...]
 def sizes_of(
     sized: Placements, reading: OperatorReading, present: _Nodes, slowdown: float
 ) -> tuple[Size, dict[Size, _Nodes]]:
-    """Return the present size, and the sizes to choose from with their placements, the fewest replicas first.
+    """Return the present size, and the sizes to choose from with their placements, the cheapest first.
 
     The low end of fewer replicas is that at a pace slower by a factor.
     """
@@ -36,11 +36,11 @@ def sizes_of(
         low = min(mid, max(low, sized.fitted.proportional_rows_per_s(reading, nodes)))
         low = low / slowdown if len(nodes) < len(present) else low
         moved = min(len(present), len(nodes)) - len(set(present) & set(nodes))
-        return Size(replicas=len(nodes), mid=mid, low=low, high=high, moved=moved)
+        price = sized.fitted.price_of(nodes) / len(nodes)
+        return Size(replicas=len(nodes), mid=mid, low=low, high=high, moved=moved, unit_price=price)
 
     now = size_of(present, sized.present_rows_per_s)
-    best = {sized.nodes[n - 1]: float(sized.rows_per_s[n - 1]) for n in sized.sizes}
-    return now, {now if nodes == present else size_of(nodes, mid): nodes for nodes, mid in best.items()}
+    return now, {now if nodes == present else size_of(nodes, mid): nodes for nodes, mid in sized.choices}
 
 
 def sizing_rule(
@@ -57,7 +57,7 @@ def sizing_rule(
     """Return the rule with its inputs; the load grows by a factor."""
     bucket_s = memo.bucket_s(slo_s)
     ahead = memo.load.forecast(bucket_s)
-    rarely = settings.late_minute_price / (1 + settings.late_minute_price)
+    rarely = settings.late_minute_price / (now.unit_price + settings.late_minute_price)
     high = max(0.0, ahead.rate + NormalDist().inv_cdf(rarely) * ahead.spread)
     late_s = _SAFETY_CYCLES * max(fitted.trigger_s, reading.batches[-1].seconds)
     return SizingRule(

@@ -82,6 +82,8 @@ class NodesSection(Section):
 
     reported_weights: Weights that the scaler receives. Default: the true ones.
 
+    prices: Price of a replica on a node for a minute. Default: the topology's, else 1.
+
     driver_node: Node of the Spark driver. Default: the topology's, else the first.
 
     """
@@ -94,6 +96,7 @@ class NodesSection(Section):
     count: int | None = Field(None, ge=1, le=MAX_NODES)
     weights: Mapping[str, Annotated[float, Field(gt=0, le=1000)]] = {}
     reported_weights: Mapping[str, Annotated[float, Field(gt=0, le=1000)]] = {}
+    prices: Mapping[str, Annotated[float, Field(gt=0, le=1000)]] = {}
     driver_node: str | None = None
     #: Most executors of a node, of all operators together. Default: one of each operator.
     executors_per_node: int | None = Field(None, ge=1)

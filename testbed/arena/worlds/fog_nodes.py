@@ -50,12 +50,17 @@ def fog_nodes(section: NodesSection, seed: int) -> FogNodes:
     InputError
         If a file cannot be read, or a node does not exist.
     """
-    delays, weights, driver_node = _load(section, seed)
+    delays, known, driver_node = _load(section, seed)
     if section.count is not None and section.count > len(delays):
         raise InputError("experiment-nodes-exceeded", place="nodes.count", available=len(delays), got=section.count)
     delays = delays.subset(delays.names[: section.count])
     driver_node = section.driver_node or driver_node or delays.names[0]
-    named = {"driver_node": [driver_node], "weights": section.weights, "reported_weights": section.reported_weights}
+    named = {
+        "driver_node": [driver_node],
+        "weights": section.weights,
+        "reported_weights": section.reported_weights,
+        "prices": section.prices,
+    }
     for setting, names in named.items():
         if unknown := [name for name in names if name not in delays]:
             raise InputError(
@@ -64,15 +69,16 @@ def fog_nodes(section: NodesSection, seed: int) -> FogNodes:
     nodes = {
         name: SimulatedNode(
             name=name,
-            weight=section.weights.get(name, weights.get(name, 1.0)),
+            weight=section.weights.get(name, known[name].weight if name in known else 1.0),
             reported_weight=section.reported_weights.get(name),
+            price=section.prices.get(name, known[name].price if name in known else 1.0),
         )
         for name in delays.names
     }
     return FogNodes(nodes=nodes, delays=delays, driver_node=driver_node)
 
 
-def _load(section: NodesSection, seed: int) -> tuple[LatencyMap, Mapping[str, float], str]:
+def _load(section: NodesSection, seed: int) -> tuple[LatencyMap, Mapping[str, SimulatedNode], str]:
     if section.topology is not None:
         return _of_topology(section.topology)
     if section.map is not None:
@@ -82,9 +88,10 @@ def _load(section: NodesSection, seed: int) -> tuple[LatencyMap, Mapping[str, fl
 
 
 @lru_cache(maxsize=8)
-def _of_topology(source: str) -> tuple[LatencyMap, Mapping[str, float], str]:
+def _of_topology(source: str) -> tuple[LatencyMap, Mapping[str, SimulatedNode], str]:
     topology = read_topology(source)
-    return topology.map, {node.name: node.weight for node in topology.nodes}, topology.driver_node
+    nodes = {each.name: SimulatedNode(name=each.name, weight=each.weight, price=each.price) for each in topology.nodes}
+    return topology.map, nodes, topology.driver_node
 
 
 def _random_map(generated: GeneratedMap, count: int, seed: int | None) -> LatencyMap:

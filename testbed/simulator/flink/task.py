@@ -316,4 +316,5 @@ class Task:
             replica_seconds=self._replica_seconds + len(self.placement) * max(0.0, at_s - self._counted_until_s),
             supply_replicas=len(self.placement),
             serving_replicas=0 if self.is_down(at_s) else len(self.working),
+            supply_price=self._fog.price_of(self.placement),
         )

@@ -144,6 +144,7 @@ class Query:
             schedule.replica_seconds(at_s),
             len(replica_pool),
             len(replica_pool.period_at(at_s).members),
+            replica_pool.price,
         )
 
     def efforts(self, batches: Sequence[Batch]) -> Efforts:

@@ -80,6 +80,11 @@ class ReplicaPool:
         """Nodes of the executors, sorted, including starting ones."""
         return tuple(sorted(self._replicas))
 
+    @property
+    def price(self) -> float | None:
+        """Sum of the prices of their nodes; None if all prices are 1."""
+        return self._fog.price_of(self._replicas)
+
     def start(self, node: str, at_s: float) -> None:
         """Order an executor; one on a node of half the weight takes twice as long to start.
 

@@ -40,6 +40,7 @@ def settings(tmp_path):
     [
         ({"operator": {"driver_node": "hubb"}}, "workflow.operators.op.driver_node", "hubb"),
         ({"plan": {"exclude_nodes": ["near", "farr"]}}, "plan.exclude_nodes", "farr"),
+        ({"plan": {"node_prices": {"farr": 2}}}, "plan.node_prices", "farr"),
         ({"monitor": {"hosts": {"10.0.0.1": "hub", "10.0.0.2": "neer"}}}, "monitor.hosts.10.0.0.2", "neer"),
     ],
 )

@@ -26,6 +26,8 @@ class OperatorModel:
     model: CapacityModel
     #: Weights of the nodes, by their learned speeds.
     weights: Mapping[str, float]
+    #: Prices of the nodes.
+    prices: Mapping[str, float]
     delays: LatencyMap | None
     trigger_s: float
     #: Cap on the rows of a batch; None without one.
@@ -34,6 +36,10 @@ class OperatorModel:
     def cap_rows(self, replicas: int) -> float:
         """Return the cap with a number of replicas; NaN without one."""
         return math.nan if self.cap is None else float(self.cap.at(replicas))
+
+    def price_of(self, nodes: Sequence[str]) -> float:
+        """Return the sum of the prices of nodes."""
+        return sum(self.prices.get(node, 1.0) for node in nodes)
 
     @property
     def cap_rows_per_s(self) -> float:

@@ -68,8 +68,8 @@ def growing_sizes(rows_per_s: NDArray[np.float64], least: int) -> tuple[int, ...
     return tuple(sizes)
 
 
-def carries_more(rows_per_s: float, replicas: int, than_rows_per_s: float, than_replicas: int) -> bool:
-    """Return whether more replicas carry more than fewer, by `MIN_REPLICA_GAIN` for each."""
+def carries_more(rows_per_s: float, replicas: float, than_rows_per_s: float, than_replicas: float) -> bool:
+    """Return whether more replicas carry more than fewer, by `MIN_REPLICA_GAIN` for each, or for each unit of price."""
     added = (replicas - than_replicas) / than_replicas
     return rows_per_s > than_rows_per_s * (1 + MIN_REPLICA_GAIN * added)
 

@@ -13,7 +13,7 @@ from gesscale.policies.gesscale import details
 from gesscale.policies.gesscale.analysis.demand import LoadHistory
 from gesscale.policies.gesscale.analysis.growth import GrowthEnd
 from gesscale.policies.gesscale.analysis.idleness import IdleMemory, idle_replicas
-from gesscale.policies.gesscale.analysis.sizing import TooFew
+from gesscale.policies.gesscale.analysis.sizing import Size, TooFew
 from gesscale.ports import ClusterState, Knowledge
 
 #: Time during which no replica is added beyond those that get work.
@@ -165,11 +165,11 @@ def too_far(end: GrowthEnd) -> tuple[Rejection, ...]:
     return rejections_for(tuple(figures), Reason.DELAY_EATS_GAIN, figures.__getitem__)
 
 
-def change_reason(before: int, after: int, verdict: Verdict) -> Reason:
-    """Return the reason of a change from one number of replicas to another."""
-    if before == after:
+def change_reason(before: Size, after: Size, verdict: Verdict) -> Reason:
+    """Return the reason of a change of the replicas; more that cost less, or fewer that cost more, are better nodes."""
+    if before.replicas == after.replicas or (after.replicas > before.replicas) != (after.price > before.price):
         return Reason.BETTER_NODES
-    if after > before:
+    if after.replicas > before.replicas:
         return Reason.OVERLOADED
     return Reason.DELAY_EATS_GAIN if verdict is Verdict.MORE else Reason.UNDERUSED
 

@@ -1,4 +1,7 @@
-"""The best placement for each number of replicas, by predicted capacity."""
+"""The placements to choose from: for each number of replicas the one that carries most, and cheaper ones.
+
+If all nodes have the same price, a placement costs as much as it has replicas, and there are no cheaper ones.
+"""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -41,6 +44,8 @@ class Placements:
     present_rows_per_s: float
     #: All considered nodes, present and free.
     considered: _Nodes
+    #: Other placements with their capacity, if the prices differ: each carries more than all cheaper ones.
+    cheaper: tuple[tuple[_Nodes, float], ...] = ()
 
     def up_to(self, replicas: int) -> "Placements":
         """Return the placements of at most this number of replicas; limits the present capacity too."""
@@ -57,6 +62,21 @@ class Placements:
         """The numbers of replicas to choose from: each carries more than all smaller ones."""
         operator = self.fitted.operator
         return growing_sizes(self.rows_per_s[: operator.max_replicas], operator.min_replicas)
+
+    @cached_property
+    def choices(self) -> tuple[tuple[_Nodes, float], ...]:
+        """The placements to choose from, each with its capacity, which is above that of all cheaper ones."""
+        best = [(self.nodes[size - 1], float(self.rows_per_s[size - 1])) for size in self.sizes]
+        if not self.cheaper:
+            return tuple(best)
+        least, most = self.sizes[0], min(len(self.nodes), self.fitted.operator.max_replicas)
+        found = [*best, *(each for each in self.cheaper if least <= len(each[0]) <= most)]
+        price_of = self.fitted.price_of
+        chosen: list[tuple[_Nodes, float]] = []
+        for nodes, rows_per_s in sorted(found, key=lambda each: (price_of(each[0]), -each[1], each[0])):
+            if not chosen or carries_more(rows_per_s, price_of(nodes), chosen[-1][1], price_of(chosen[-1][0])):
+                chosen.append((nodes, rows_per_s))
+        return tuple(chosen)
 
     @cached_property
     def growth_end(self) -> GrowthEnd | None:
@@ -77,8 +97,9 @@ def placements(fitted: OperatorModel, present: _Nodes, free: _Nodes, *, moves: b
     """Find the nodes with the highest predicted capacity for each number of replicas.
 
     Nodes are sorted by their distance to the driver or to one of the nodes, with and without the present nodes first,
-    and with the strongest first. The prefixes of all these orders are compared. So a query that only maps gets nodes
-    near its driver, and one that shuffles gets nodes near each other.
+    and with the strongest first; if prices differ, also with the cheapest first, by node and by weight. The prefixes of
+    all these orders are compared. So a query that only maps gets nodes near its driver, and one that shuffles gets
+    nodes near each other.
     """
     operator = fitted.operator
     if len(free) > MAX_FREE_NODES:
@@ -92,16 +113,33 @@ def placements(fitted: OperatorModel, present: _Nodes, free: _Nodes, *, moves: b
     found = fitted.model.middle(points)
     score = np.where(options.moved > 0, found * (1 - MIN_GAIN), found) * (1 - NEARER_PER_MS * points.nd_max_ms)
     best = np.argmax(score, axis=0)
+
+    def nodes_of(row: int, count: int) -> _Nodes:
+        return tuple(sorted(nodes[index] for index in options.orders[row, :count].tolist()))
+
     return Placements(
         fitted=fitted,
-        nodes=tuple(
-            tuple(sorted(nodes[index] for index in options.orders[row, :count].tolist()))
-            for row, count in zip(best.tolist(), counts.tolist(), strict=True)
-        ),
+        nodes=tuple(map(nodes_of, best.tolist(), counts.tolist())),
         rows_per_s=found[best, counts - 1],
         present_rows_per_s=float(found[options.present_row, len(present) - 1]),
         considered=nodes,
+        cheaper=tuple(
+            (nodes_of(row, column + 1), float(found[row, column]))
+            for row, column in _undominated(options.price, score)
+            if column < fitted.operator.max_replicas
+        ),
     )
+
+
+def _undominated(price: Array | None, score: Array) -> list[tuple[int, int]]:
+    """Return the indices of those that score more than all cheaper ones, the cheapest first; none without prices."""
+    if price is None:
+        return []
+    by_price = np.lexsort((-score.ravel(), price.ravel()))
+    best = np.maximum.accumulate(score.ravel()[by_price])
+    rises = by_price[np.diff(best, prepend=-1.0) > 0]
+    rows, columns = np.unravel_index(rises, score.shape)
+    return list(zip(rows.tolist(), columns.tolist(), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,19 +154,21 @@ class _PlacementOptions:
     moved: NodeOrders
     #: Index of an order that starts with the present nodes.
     present_row: int
+    #: Price of each prefix; None if all nodes have the same price.
+    price: Array | None
 
 
 def _enumerate_placements(fitted: OperatorModel, nodes: _Nodes, present: int, *, moves: bool) -> _PlacementOptions:
     """Return the orders of nodes, the first of which are the present ones; cached per map."""
     driver_node, delays = fitted.operator.driver_node, fitted.delays
-    weights = tuple(fitted.weights.get(node, 1.0) for node in nodes)
+    weights, prices = (tuple(of.get(node, 1.0) for node in nodes) for of in (fitted.weights, fitted.prices))
     max_replicas = max(fitted.operator.max_replicas, present)
 
     def find() -> _PlacementOptions:
         trips = round_trips_ms(nodes, driver_node, delays)
         driver_ms, pairs_ms = (np.nan_to_num(values, nan=UNKNOWN_RTT_MS) for values in trips)
-        weight, is_present = np.array(weights), np.arange(len(nodes)) < present
-        orders = _orders(driver_ms, pairs_ms, weight, is_present, max_replicas, moves=moves)
+        weight, price, is_present = np.array(weights), np.array(prices), np.arange(len(nodes)) < present
+        orders = _orders(driver_ms, pairs_ms, weight, price, is_present, max_replicas, moves=moves)
         counts = np.arange(1, orders.shape[1] + 1)
         moved = np.minimum(counts, present) - np.cumsum(is_present[orders], axis=1)
         return _PlacementOptions(
@@ -142,15 +182,24 @@ def _enumerate_placements(fitted: OperatorModel, nodes: _Nodes, present: int, *,
             ),
             moved=moved,
             present_row=next(row for row in range(len(orders)) if moved[row, present - 1] == 0),
+            price=np.cumsum(price[orders], axis=1) if (price != price[0]).any() else None,
         )
 
     if delays is None:
         return find()
-    return delays.cached((_enumerate_placements, nodes, present, driver_node, weights, max_replicas, moves), find)
+    key = (_enumerate_placements, nodes, present, driver_node, weights, prices, max_replicas, moves)
+    return delays.cached(key, find)
 
 
 def _orders(
-    driver_ms: Array, pairs_ms: Array, weight: Array, is_present: NDArray[np.bool_], max_replicas: int, *, moves: bool
+    driver_ms: Array,
+    pairs_ms: Array,
+    weight: Array,
+    price: Array,
+    is_present: NDArray[np.bool_],
+    max_replicas: int,
+    *,
+    moves: bool,
 ) -> NodeOrders:
     """Return the first ``max_replicas`` nodes of each order, shape ``(o, max_replicas)``, without duplicates.
 
@@ -162,6 +211,8 @@ def _orders(
     orders = [by_distance]
     if (weight != weight[0]).any():
         orders.append(_first(by_distance, -weight))
+    if (price != price[0]).any():
+        orders += [_first(by_distance, price), _first(by_distance, price / weight)]
     present_first = [_first(order, ~is_present) for order in orders]
     found = np.concatenate([*present_first, *orders] if moves else present_first)
     return np.array(sorted(set(map(tuple, found[:, :max_replicas].tolist()))))

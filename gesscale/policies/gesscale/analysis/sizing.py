@@ -1,9 +1,10 @@
-"""The sizing rule: the fewest replicas that carry the expected load and keep rows within the objective.
+"""The sizing rule: the cheapest replicas that carry the expected load and keep rows within the objective.
 
 A number of replicas suffices if its capacity is at least the expected load, and if rows still wait within the
 objective after the next bucket when the load is as high as its quantile. More replicas are put off while rows stay
 within the objective until they would serve. Fewer replicas must suffice by the low end of their capacity, and come
-once the surplus has cost as much as a change (ski rental).
+once the surplus has cost as much as a change (ski rental). Replicas cost the prices of their nodes; if all prices are
+the same, the cheapest are the fewest.
 """
 
 import math
@@ -56,6 +57,13 @@ class Size(NamedTuple):
     high: float = math.inf
     #: Replicas that move to another node.
     moved: int = 0
+    #: Mean price of its nodes.
+    unit_price: float = 1.0
+
+    @property
+    def price(self) -> float:
+        """The sum of the prices of its nodes."""
+        return self.replicas * self.unit_price
 
     @property
     def mst(self) -> Estimate:
@@ -101,7 +109,7 @@ class SizingRule:
     """The rule with its inputs."""
 
     present: Size
-    #: The sizes to choose from, the fewest replicas first, at least one; each carries more than all smaller ones.
+    #: The sizes to choose from, the cheapest first, at least one; each carries more than all cheaper ones.
     sizes: Sequence[Size]
     #: Most replicas that are allowed; the sizes may end before.
     max_replicas: int
@@ -126,11 +134,11 @@ class SizingRule:
             if target.mid <= present.mid:
                 calm = present.mid >= self.load.expected and self._can_wait()
                 return SizeChoice(present, Why.NO_SMALLER if calm else Why.LARGEST)
-            waits = target.replicas >= present.replicas and self._can_wait()
+            waits = target.price >= present.price and self._can_wait()
             return SizeChoice(present, Why.CAN_WAIT) if waits else SizeChoice(target, Why.NEEDED)
         why = Why.NO_SMALLER
         for size in sizes:
-            if size.replicas >= present.replicas:
+            if size.price >= present.price:
                 break
             if not self._suffices_surely(size):
                 continue
@@ -168,7 +176,7 @@ class SizingRule:
         """Return whether a size suffices, and more replicas than now suffice for some time."""
         if not (self.suffices(size) and self._lasts(size)):
             return False
-        return size.replicas <= self.present.replicas or self.wait_s(size) <= MARGIN_SHARE * self.allowed_s
+        return size.price <= self.present.price or self.wait_s(size) <= MARGIN_SHARE * self.allowed_s
 
     def _lasts(self, size: Size) -> bool:
         """Return whether a size carries the load until one replica more would have cost as much as a stop of the job.
@@ -199,7 +207,7 @@ class SizingRule:
 
         They were superfluous in all past buckets since the load was last above its capacity, and the next one counts.
         """
-        saved = self.present.replicas - size.replicas
+        saved = self.present.price - size.price
         cost = self._change_cost(size)
         buckets = min(math.ceil(cost * 60 / (saved * self.load.bucket_s) - 1e-9) - 1, BUCKETS_KEPT)
         if buckets <= 0:

@@ -1,5 +1,6 @@
 """Settings: sources, defaults, limits and their use."""
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
@@ -19,6 +20,12 @@ def test_little_has_to_be_given(load: Load) -> None:
     assert settings.execute.mode == "recommend"
     assert settings.monitor.period_s == 60.0
     assert settings.workflow.build().operators == {"nearest": Operator(name="nearest", driver_node="edge1")}
+
+
+@pytest.mark.parametrize("price", [0, -1, math.nan, math.inf, "much"])
+def test_a_price_of_a_node_is_a_number_above_0(load: Load, price: object) -> None:
+    assert load(plan={"node_prices": {"edge1": 2}}).plan.node_prices == {"edge1": 2.0}
+    assert problem(load, plan={"node_prices": {"edge1": price}}).fields["place"] == "plan.node_prices.edge1"
 
 
 def test_option_wins_over_environment_over_file_over_default(load: Load) -> None:

@@ -66,6 +66,7 @@ def test_a_map_per_seed_depends_on_the_seed():
         ({"driver_node": "moon"}, {"place": "nodes.driver_node", "node": "moon"}),
         ({"weights": {"moon": 2}}, {"place": "nodes.weights", "node": "moon"}),
         ({"reported_weights": {"moon": 2}}, {"place": "nodes.reported_weights", "node": "moon"}),
+        ({"prices": {"moon": 2}}, {"place": "nodes.prices", "node": "moon"}),
         ({"count": 2, "driver_node": "edge3"}, {"node": "edge3", "known": ["edge1", "edge2"]}),
     ],
 )

@@ -63,6 +63,9 @@ def test_a_topology_that_cannot_be_built_is_refused(
         ("unit: ms", "unit: weeks", "latency.unit"),
         ("{c: nuc}", "{c: mainframe}", "node_classes.c"),
         ("{c: nuc}", "{c: nuc}\nweights: {nuc: 0}", "weights.nuc"),
+        ("{c: nuc}", "{c: nuc}\nprices: {nuc: 0}", "prices.nuc"),
+        ("{c: nuc}", "{c: nuc}\nprices: {nuc: .nan}", "prices.nuc"),
+        ("{c: nuc}", "{c: nuc}\nslots: {nuc: 0}", "slots.nuc"),
     ],
 )
 def test_an_invalid_key_is_refused_by_its_name(topology_file: Path, before: str, after: str, key: str) -> None:

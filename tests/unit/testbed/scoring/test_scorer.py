@@ -50,6 +50,21 @@ def scored(
     return scorer.scores(ended_at_s)
 
 
+def test_replicas_cost_the_prices_of_their_nodes() -> None:
+    # 1 replica on a node of price 3 for 60 s, then 2 on nodes of 3 and 0.5 for 120 s: 180 + 420 of price-seconds.
+    priced = (
+        sample(0, 1, 1, rates=(1, 1))._replace(supply_price=3.0),
+        sample(60, 1, 2, rates=(1, 1))._replace(supply_price=3.5),
+    )
+    scores, plain = (
+        scored(priced, 180, 180),
+        scored(tuple(each._replace(supply_price=None) for each in priced), 180, 180),
+    )
+    assert (scores.node_seconds, scores.cost) == (600, 10)
+    assert plain.node_seconds == 60 + 2 * 120
+    assert (scores.accuracy_O, scores.timeshare_O) == (plain.accuracy_O, plain.timeshare_O)
+
+
 def test_the_papers_seven_metrics_computed_by_hand() -> None:
     scores = scored(SAMPLES)
     # One replica too few in [0, 120), one too many in [360, 480): 120 replica-s of 600 s each.

@@ -1,7 +1,7 @@
 """Nodes and pods as records."""
 
 import pytest
-from refusals import refused
+from refusals import logged_codes, refused
 
 from gesscale.common.errors import InvalidValueError
 from gesscale.errors import InputError
@@ -11,13 +11,13 @@ from gesscale.kubernetes.placement.pods import read_pod
 MIB = 1 << 20
 
 
-def node(*, labels=None, annotations=None, spec=None, status=None):
+def node(*, name="pi1", labels=None, annotations=None, spec=None, status=None):
     """A node as k3s describes it, shortened."""
     return {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {
-            "name": "pi1",
+            "name": name,
             "labels": {"kubernetes.io/arch": "arm64", **(labels or {})},
             "annotations": annotations or {},
             "managedFields": [{"manager": "k3s"}],
@@ -92,20 +92,28 @@ def test_soft_taints_and_the_cordon_taint_are_ignored():
 
 
 @pytest.mark.parametrize(
-    ("where", "weight"),
+    ("where", "figure"),
     [
-        ({"labels": {"gesscale.dev/weight": "2"}}, 2.0),
-        ({"annotations": {"gesscale.dev/weight": "0.25"}}, 0.25),
-        ({"labels": {"gesscale.dev/weight": "2"}, "annotations": {"gesscale.dev/weight": "3"}}, 3.0),
-        ({"labels": {"gesscale.dev/weight": "0"}}, 1.0),
-        ({"labels": {"gesscale.dev/weight": "nan"}}, 1.0),
-        ({"labels": {"gesscale.dev/weight": "inf"}}, 1.0),
-        ({"labels": {"gesscale.dev/weight": "much"}}, 1.0),
+        ({"labels": "2"}, 2.0),
+        ({"annotations": "0.25"}, 0.25),
+        ({"labels": "2", "annotations": "3"}, 3.0),
+        ({"labels": "0"}, 1.0),
+        ({"labels": "nan"}, 1.0),
+        ({"labels": "inf"}, 1.0),
+        ({"labels": "much"}, 1.0),
     ],
 )
-def test_a_nodes_weight_is_1_by_default(where, weight):
-    found = read_node(node(**where))
-    assert found.weight == weight
+@pytest.mark.parametrize(("key", "field"), [("gesscale.dev/weight", "weight"), ("gesscale.dev/node-price", "price")])
+def test_a_nodes_weight_and_price_are_1_by_default(where, figure, key, field):
+    found = read_node(node(**{group: {key: text} for group, text in where.items()}))
+    assert {"weight": found.weight, "price": found.price} == {"weight": 1.0, "price": 1.0, field: figure}
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "1001", "much", ""])
+def test_an_invalid_price_is_warned_of_once(caplog, text):
+    labels = {"gesscale.dev/node-price": text}
+    assert {read_node(node(name=f"warned-{text}", labels=labels)).price for _ in range(2)} == {1.0}
+    assert logged_codes(caplog.text) == ["node-figure-invalid"]
 
 
 @pytest.mark.parametrize(

@@ -29,9 +29,16 @@ def placed(
     delays: LatencyMap,
     trigger_s: float,
     moves: bool = True,
+    prices: dict[str, float] | None = None,
 ) -> Placements:
     fitted = OperatorModel(
-        operator=operator, model=model, weights=weights, delays=delays, trigger_s=trigger_s, cap=operator.cap
+        operator=operator,
+        model=model,
+        weights=weights,
+        prices=prices or {},
+        delays=delays,
+        trigger_s=trigger_s,
+        cap=operator.cap,
     )
     return placements(fitted, present, free, moves=moves)
 
@@ -42,6 +49,25 @@ def test_nodes_are_chosen_by_the_learned_delay() -> None:
     assert grown.nodes == (("hub",), ("hub", "near"), ("hub", "mid", "near"), ("far", "hub", "mid", "near"))
     # 2 replicas, cap 200: 0.5 + 0.005 * 100 + 5 * 0.01 = 1.05 s.
     assert grown.rows_per_s[1] == pytest.approx(200 / 1.05)
+
+
+def test_cheaper_nodes_are_offered_where_they_suffice() -> None:
+    # The dear node is the nearest; each choice costs more than the one before and carries more.
+    prices = {"near": 8.0, "hub": 4.0}
+    found = placed(
+        TRUE, operator(), ("hub",), ("far", "mid", "near"), weights={}, delays=delays(), trigger_s=0.1, prices=prices
+    )
+    costs = [found.fitted.price_of(nodes) for nodes, _ in found.choices]
+    carried = [rows_per_s for _, rows_per_s in found.choices]
+    assert costs == sorted(costs)
+    assert carried == sorted(carried)
+    assert found.choices[0][0] == ("mid",)  # 50 ms away at price 1, "far" is 200 ms away
+    assert costs[-1] == sum({"hub": 4, "mid": 1, "near": 8, "far": 1}[node] for node in found.choices[-1][0])
+    same = placed(
+        TRUE, operator(), ("hub",), ("far", "mid", "near"), weights={}, delays=delays(), trigger_s=0.1,
+        prices=dict.fromkeys(("hub", "far", "mid", "near"), 3.0),
+    )  # fmt: skip
+    assert [nodes for nodes, _ in same.choices] == [same.nodes[size - 1] for size in same.sizes]
 
 
 def test_farthest_is_removed_first_and_fast_node_stays() -> None:

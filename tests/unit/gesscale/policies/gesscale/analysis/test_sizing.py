@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gesscale.model.decision import Reason
+from gesscale.model.decision import Reason, Verdict
 from gesscale.policies.gesscale.analysis.changes import ChangeTimes
+from gesscale.policies.gesscale.analysis.limits import change_reason
 from gesscale.policies.gesscale.analysis.sizing import LoadAhead, Size, SizingRule, TooFew, Why
 from gesscale.policies.gesscale.reasons import reason_to_stay
 
@@ -90,6 +91,21 @@ def test_a_surplus_stays_until_it_has_cost_as_much_as_a_change(price: float, buc
         one = rule(2, 80, change_price=price)
         past = [150.0] * 60 + [80.0] * calm
         assert chosen(replace(one, load=one.load._replace(past=past)))[1] is why
+
+
+def test_cheaper_nodes_replace_dear_ones_once_they_have_saved_a_change() -> None:
+    # Two replicas on nodes of price 0.5 carry what one on a node of price 3 does: 2 a minute are saved, and a change
+    # costs 2, so that the next bucket of a minute pays it.
+    dear = Size(1, 200.0, 190.0, unit_price=3.0)
+    cheap = tuple(Size(n, 100.0 * n, 95.0 * n, unit_price=0.5) for n in range(1, 9))
+    one = replace(rule(1, 180), present=dear, sizes=(*cheap[:2], dear))
+    assert one.choose() == (cheap[1], Why.SURPLUS)
+    assert change_reason(dear, cheap[1], Verdict.FEWER) is Reason.BETTER_NODES
+    # At 2.5 a minute only 1.5 are saved: the minutes before count too, and there was none.
+    fair = dear._replace(unit_price=2.5)
+    short = replace(one, present=fair, load=one.load._replace(past=[]))
+    assert short.choose() == (fair, Why.SURPLUS_STAYS)
+    assert replace(short, load=one.load).choose() == (cheap[1], Why.SURPLUS)
 
 
 def test_a_large_surplus_goes_at_once() -> None:
