@@ -13,7 +13,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from testbed.arena.evaluation.standings import standings
-from testbed.arena.names import PRICES, UNRANKED
+from testbed.arena.names import ORACLE, PRICES, UNRANKED
 from testbed.arena.runs.results import read_results
 
 FOLDER = Path(__file__).parent
@@ -23,14 +23,14 @@ OURS = "gesscale"
 
 
 def write_data(results: Path) -> None:
-    """Write the cost with changes at the middle price, as a ratio to that of `ideal`, by policy and delay."""
+    """Write the cost with changes at the middle price, as a ratio to that of `oracle`, by policy and delay."""
     experiment, found = read_results(results)
     generated = {name: experiment.variant(name).nodes.generated for name in experiment.variant_names}
     delays_ms = {name: each.low_ms for name, each in generated.items() if each is not None}
     with DATA.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(COLUMNS)
-        for standing in standings(experiment, found):
+        for standing in standings(experiment, found, baseline=ORACLE):
             cost = standing.with_changes.total_costs[len(PRICES) // 2]
             if cost is not None:
                 ends = ("" if end is None else f"{end:.4g}" for end in (cost.low, cost.high))
@@ -44,7 +44,8 @@ def draw() -> Figure:
         for row in csv.DictReader(file):
             mean = float(row["cost_ratio"])
             ends = float(row["low"] or mean), float(row["high"] or mean)
-            costs[row["policy"]][float(row["delay_ms"])] = mean, *ends
+            if row["policy"] not in UNRANKED - {ORACLE}:
+                costs[row["policy"]][float(row["delay_ms"])] = mean, *ends
     figure = Figure(figsize=(9, 4.2), layout="constrained")
     at = figure.subplots()
     colours = mpl.color_sequences["tab20"]
@@ -60,9 +61,9 @@ def draw() -> Figure:
         at.fill_between(delays, lows, highs, color=colour, alpha=0.12, linewidth=0)
     at.set_yscale("log", base=2)
     at.yaxis.set_major_formatter("{x:g}")
-    at.set_title("Cost of a windowed query by delay, relative to an ideal scaler", fontsize=10, loc="left")
+    at.set_title("Cost of a windowed query relative to perfect foresight of the load", fontsize=10, loc="left")
     at.set_xlabel("round trip between the nodes, ms")
-    at.set_ylabel("cost, replicas + 10 per late minute + changes")
+    at.set_ylabel("cost with changes, as a ratio")
     at.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside right upper", frameon=False)
     return figure
