@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 from statistics import NormalDist
 
+from gesscale.analyze.changes import change_times
 from gesscale.model.observation import OperatorReading
 from gesscale.model.order import Order
 from gesscale.policies.gesscale.analysis.capacity import OperatorModel
-from gesscale.policies.gesscale.analysis.changes import change_times
 from gesscale.policies.gesscale.analysis.demand import waiting_rows
 from gesscale.policies.gesscale.analysis.limits import too_few_recently
 from gesscale.policies.gesscale.analysis.placements import Placements

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from gesscale.policies.gesscale.analysis.changes import ChangeTimes
+from gesscale.analyze.changes import ChangeTimes
 from gesscale.policies.gesscale.analysis.demand import BUCKETS_KEPT
 from perfmodel import Estimate
 

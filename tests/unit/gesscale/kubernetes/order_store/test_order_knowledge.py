@@ -3,10 +3,10 @@
 from kube import EPOCH_S, order
 from recorded_steps import T0_S, overloaded
 
+from gesscale.analyze.changes import change_times
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.kubernetes.order_store import OrderKnowledge
 from gesscale.kubernetes.resource.order import OrderStatus
-from gesscale.policies.gesscale.analysis.changes import change_times
 
 LATER_S = EPOCH_S + 100.0
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gesscale.analyze.changes import ChangeTimes
 from gesscale.model.decision import Reason, Verdict
-from gesscale.policies.gesscale.analysis.changes import ChangeTimes
 from gesscale.policies.gesscale.analysis.limits import change_reason
 from gesscale.policies.gesscale.analysis.sizing import LoadAhead, Size, SizingRule, TooFew, Why
 from gesscale.policies.gesscale.reasons import reason_to_stay
