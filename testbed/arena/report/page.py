@@ -25,6 +25,7 @@ from testbed.arena.report.formatting import counted, figure, short_names, with_s
 from testbed.arena.report.league import LeagueTables
 from testbed.arena.report.outcomes import DELAY, DISTANCE, HEADCOUNT, PROVISIONING, Outcomes, metric_of
 from testbed.arena.report.tables import Table, at_a_glance, comparison, lost_runs
+from testbed.scoring.sample import LAG_ABOVE
 from testbed.workloads.registry import workload_names
 
 if TYPE_CHECKING:
@@ -143,9 +144,11 @@ def _rendered(outcomes: Outcomes, settings: str) -> str:
 
 
 def _league(outcomes: Outcomes) -> tuple[Table, ...]:
-    """Return the tables of the league for the first variant."""
+    """Return the tables of the league for the first variant; none if it lacks results of the baseline."""
     experiment = outcomes.experiment
     first = [result for result in outcomes.results if result.case.variant == experiment.variant_names[0]]
+    if not any(LAG_ABOVE[1] in result.metrics and result.case.policy == outcomes.baseline for result in first):
+        return ()
     tables = LeagueTables(
         experiment=experiment,
         found=standings(experiment, first, baseline=outcomes.baseline),

@@ -74,6 +74,12 @@ def test_ids_are_distinct_and_links_resolve(page):
     assert {link[1:] for link in elements.links if link.startswith("#")} - set(elements.ids) == set()
 
 
+def test_the_tables_of_the_league_show_cost_with_changes_first(page):
+    ids = list(Elements(page).ids)
+    league = ["league", "league-without-changes", "league-side-effects"]
+    assert sorted(league, key=ids.index) == league
+
+
 def test_every_policy_and_workload_has_its_figures(experiment, page):
     # cost against lag; per workload a trajectory for each of the two policies
     assert Elements(page).tags["img"] == 1 + len(experiment.workloads) * 2
