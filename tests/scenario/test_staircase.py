@@ -5,10 +5,10 @@ from staircase import climb, supply
 
 from gesscale.policies import policy_names
 
-NO_FOLLOWERS = {"static", "keda-kafka"}
+NO_FOLLOWERS = {"static", "keda-kafka", "trigger-dra"}
 FOLLOWERS = sorted(name for name in policy_names() if name not in NO_FOLLOWERS and not name.startswith("thr-"))
-"""All but who never changes; thresholds, which sleep where replicas wait: docs/evidence/where_policies_break.md; and a
-scaler by lag, which removes all replicas but one whenever no row waits."""
+"""All but who never changes; thresholds, which sleep where replicas wait: docs/evidence/where_policies_break.md; a
+scaler by lag, which removes all replicas but one whenever no row waits; and one that doubles what it adds."""
 
 
 @pytest.mark.parametrize("policy", FOLLOWERS)
@@ -30,7 +30,8 @@ def test_it_follows_up_and_down(policy, engine, operator):
     assert result.metrics["accuracy_U"] < 0.5
 
 
-@pytest.mark.parametrize("policy", FOLLOWERS)
+# numaflow sizes the second by a buffer of 30,000 rows, which is larger than the plant's: it stays at one.
+@pytest.mark.parametrize("policy", [name for name in FOLLOWERS if name != "numaflow"])
 def test_it_keeps_two_operators_up(policy):
     # Both of the same weight are overloaded at once, and the second holds the first back.
     operators = {"parse": {"selectivity": 0.5, "restart": "30s"}, "join": {"upstream": ["parse"]}}
