@@ -60,6 +60,11 @@ class HostWork:
     busy_s: float = field(
         metadata=_figure("Mean time for which its slots held a task.", _JOBS, "batch_replica_busy_seconds")
     )
+    cpu_s: float | None = _optional(
+        "Mean CPU time of its slots' tasks; none if Spark does not report it.",
+        "`executorCpuTime` of the tasks",
+        "batch_replica_cpu_seconds",
+    )
     state_partitions: int | None = _optional(
         "State partitions whose tasks it ran, over the stages with state; none if the query has no state.",
         _JOBS,

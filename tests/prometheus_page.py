@@ -75,7 +75,7 @@ def _scaler() -> Iterable[Metric]:
 
 
 def _driver() -> Iterator[Metric]:
-    work = {"n": HostWork(rows=1.0, busy_s=1.0, state_partitions=1)}
+    work = {"n": HostWork(rows=1.0, busy_s=1.0, cpu_s=1.0, state_partitions=1)}
     hosts = ("n",)
     told = {each.name: 1 for each in fields(BatchRecord)}
     record = BatchRecord(**told | {"hosts": hosts, "hosts_at_start": hosts, "by_host": work})

@@ -29,6 +29,7 @@ def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     yield "backlog", with_unit(reading.get("backlog_rows"), "rows")
     yield "oldest row", _row_age(decision.get("row_age") or {})
     yield "back pressure", _share(reading.get("saturated_share"))
+    yield "CPU", _cpu(reading)
     yield "placement", format_placement(reading.get("placement", ()), analysis["nd_max_ms"])
     yield "state partitions", _state(reading.get("by_node") or {})
     yield "useful replicas", with_unit(reading.get("useful_replicas"), "at most")
@@ -61,6 +62,12 @@ def _row_age(row_age: Mapping[str, Any]) -> str:
     """Return the age of the oldest row against the objective, and for how long rows were late."""
     late = with_unit(row_age.get("late_s"), "s late since the scaler started")
     return join_nonempty(row_age.get("text", ""), late)
+
+
+def _cpu(reading: Mapping[str, Any]) -> str:
+    by_node = sorted((reading.get("by_node") or {}).items())
+    shares = [("", reading.get("cpu_share")), *((f"{node} ", each.get("cpu_share")) for node, each in by_node)]
+    return ", ".join(f"{name}{100 * share:.0f} %" for name, share in shares if share is not None)
 
 
 def _state(by_node: Mapping[str, Mapping[str, Any]]) -> str:

@@ -88,8 +88,10 @@ class NodeReading:
 
     #: Rows that it processed per second.
     throughput_rows_per_s: Bounded
-    #: CPU utilisation, 0..1: the share of the window in which it computed; on Spark, in which its slots held a task.
-    cpu_share: Bounded
+    #: Share of the window in which its slots held a task, 0..1; waiting for the network counts.
+    busy_share: Bounded
+    #: CPU utilisation: CPU seconds of its tasks per second of its slots; None if it is not reported.
+    cpu_share: Bounded | None = None
     #: State partitions in the newest batch; None if the query has no state, or they are not reported.
     state_partitions: Annotated[int, Field(ge=0)] | None = None
 
@@ -136,7 +138,7 @@ class OperatorReading:
     running_s: Bounded | None = None
     #: Rows written per second over the window; None if unknown.
     output_rows_per_s: Bounded | None = None
-    #: CPU utilisation of the replicas, 0..1; None if it is not measured.
+    #: CPU utilisation, mean over the replicas; None if it is not reported.
     cpu_share: Bounded | None = None
     #: Readings of single replicas, by node; empty if they are not measured.
     by_node: Mapping[str, NodeReading] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """Validation of batch records, as a Spark driver serves them and as a recorded run stores them."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -247,15 +247,22 @@ def to_batches(records: Iterable[object], hosts: Mapping[str, str], *, ahead_s: 
 
 
 def _work_by_node(by_host: Mapping[str, HostWork], names: Mapping[str, str]) -> Mapping[str, HostWork]:
-    found: dict[str, HostWork] = {}
+    on: dict[str, list[HostWork]] = {}
     for host, each in by_host.items():
         (node,) = nodes_of([host], names)
-        also = found.get(node, HostWork(rows=0.0, busy_s=0.0))
-        parts = [part for part in (also.state_partitions, each.state_partitions) if part is not None]
-        found[node] = HostWork(
-            rows=also.rows + each.rows, busy_s=also.busy_s + each.busy_s, state_partitions=sum(parts) if parts else None
-        )
-    return found
+        on.setdefault(node, []).append(each)
+    return {node: _sum(listed) for node, listed in on.items()}
+
+
+def _sum(listed: Sequence[HostWork]) -> HostWork:
+    cpu_s = [each.cpu_s for each in listed if each.cpu_s is not None]
+    parts = [each.state_partitions for each in listed if each.state_partitions is not None]
+    return HostWork(
+        rows=sum(each.rows for each in listed),
+        busy_s=sum(each.busy_s for each in listed),
+        cpu_s=sum(cpu_s) if len(cpu_s) == len(listed) else None,
+        state_partitions=sum(parts) if parts else None,
+    )
 
 
 def _first_fault(error: ValidationError) -> tuple[str, str]:

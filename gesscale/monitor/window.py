@@ -2,7 +2,7 @@
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -60,6 +60,8 @@ def summarise(
         When the query last reported progress, including idling; None if unknown.
     running_s
         How long a batch has been running; None if none is, or it is unknown.
+    cpu_share
+        CPU utilisation, if it is measured apart from the replicas.
     by_node
         Computes the figures of each replica; None if they are not measured.
 
@@ -162,6 +164,7 @@ def _reading(
     since = max(0, min(span.first - 2, last_with_rows))
     recent, skipped = batches[since:], span.first - since
     is_saturated, is_warm = mark_saturated(recent)[skipped:], mark_warm(recent)[skipped:]
+    nodes = by_node(inside, placement, duration_s) if by_node else {}
     return OperatorReading(
         operator=operator,
         at_s=now_s,
@@ -173,8 +176,8 @@ def _reading(
         saturated_share=sum(is_saturated) / len(inside) if inside else 0.0,
         busy_share=min(1.0, busy_s / duration_s),
         output_rows_per_s=_output_rows_per_s(inside, newest, duration_s),
-        cpu_share=cpu_share,
-        by_node=by_node(inside, placement, duration_s) if by_node else {},
+        cpu_share=_mean_cpu(nodes.values()) if cpu_share is None else cpu_share,
+        by_node=nodes,
         warm_batches=tuple(
             batch
             for batch, at_s, evidence in zip(inside, began, is_warm, strict=True)
@@ -191,6 +194,11 @@ def _reading(
     )
 
 
+def _mean_cpu(nodes: Collection[NodeReading]) -> float | None:
+    shares = [each.cpu_share for each in nodes if each.cpu_share is not None]
+    return sum(shares) / len(shares) if shares and len(shares) == len(nodes) else None
+
+
 def _busiest_share(by_node: ByNode | None, late: Sequence[Batch], placement: tuple[str, ...]) -> float | None:
     """Return the mean share of the busiest replica; over several batches the largest partition may move."""
     if by_node is None or len(placement) < 2:
@@ -198,7 +206,7 @@ def _busiest_share(by_node: ByNode | None, late: Sequence[Batch], placement: tup
     shares = []
     for batch in late:
         work = by_node((batch,), placement, math.ceil(batch.ended_at_s)).values()  # so long that no share reaches 1
-        rows, busy = [each.throughput_rows_per_s for each in work], [each.cpu_share for each in work]
+        rows, busy = [each.throughput_rows_per_s for each in work], [each.busy_share for each in work]
         shares += [max(max(each) / sum(each) for each in (rows, busy) if sum(each))] if sum(rows) else []
     return min(1.0, sum(shares) / len(shares)) if shares else None
 
@@ -246,22 +254,28 @@ class WorkByNode:
         if not self.work or len(known) < len(batches):
             return {}
         newest = known[-1] if known else {}
+        has_cpu = all(each.cpu_s is not None for work in known for each in work.values())
         has_state = any(work.state_partitions is not None for work in newest.values())
         return {
             node: _node_reading(
                 (work[node] for work in known if node in work),
                 seconds,
+                has_cpu,
                 (newest[node].state_partitions if node in newest else 0) if has_state else None,
             )
             for node in placement
         }
 
 
-def _node_reading(work: Iterable[HostWork], seconds: float, state_partitions: int | None) -> NodeReading:
-    rows = busy_s = 0.0
+def _node_reading(work: Iterable[HostWork], seconds: float, has_cpu: bool, state_partitions: int | None) -> NodeReading:
+    rows = busy_s = cpu_s = 0.0
     for each in work:
         rows += each.rows
         busy_s += each.busy_s
+        cpu_s += each.cpu_s or 0.0
     return NodeReading(
-        throughput_rows_per_s=rows / seconds, cpu_share=min(1.0, busy_s / seconds), state_partitions=state_partitions
+        throughput_rows_per_s=rows / seconds,
+        busy_share=min(1.0, busy_s / seconds),
+        cpu_share=min(1.0, cpu_s / seconds) if has_cpu else None,
+        state_partitions=state_partitions,
     )

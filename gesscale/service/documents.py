@@ -98,6 +98,7 @@ class DecisionPoint(TypedDict):
     row_age: Annotated[RowAgeFigures | None, _description("How old its rows are; null if it was not measured.")]
     saturated_share: Annotated[float | None, _description("Share of the recent batches that were saturated, 0 to 1.")]
     busy_share: Annotated[float | None, _description("Share of the window that batches took, 0 to 1.")]
+    cpu_share: Annotated[float | None, _description("CPU utilisation, mean over the replicas, 0 to 1.")]
     mst: Annotated[CapacityEstimate | None, _description("The capacity of `before`, rows/s.")]
     nd_max_ms: Annotated[float | None, _description("NDmax of `before`.")]
     planned_nd_max_ms: Annotated[float | None, _description("NDmax of `placement`.")]
@@ -249,6 +250,7 @@ def point_of(
         "row_age": None if decision.row_age is None else as_document(decision.row_age),
         "saturated_share": _figure(reading, "saturated_share"),
         "busy_share": _figure(reading, "busy_share"),
+        "cpu_share": _figure(reading, "cpu_share"),
         "mst": None if mst is None else {"low": _finite(mst.low), "mid": _finite(mst.mid), "high": _finite(mst.high)},
         "nd_max_ms": _finite(analysis.nd_max_ms),
         "planned_nd_max_ms": _finite(plan.nd_max_ms),

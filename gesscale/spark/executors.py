@@ -74,7 +74,8 @@ def hosts_of(executors: Sequence[LiveExecutor]) -> tuple[str, ...]:
     return tuple(sorted(each.node or each.host for each in executors))
 
 
-class TaskTotals(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class TaskTotals:
     """Total work of the tasks of an executor."""
 
     #: Records read.
@@ -85,6 +86,21 @@ class TaskTotals(NamedTuple):
     with_state: int = 0
     #: Finished tasks.
     tasks: int = 0
+    #: CPU time; 0 if the JVM does not measure it.
+    cpu_s: float = 0.0
+
+    def __add__(self, other: "TaskTotals") -> "TaskTotals":
+        """Return the work of both."""
+        return TaskTotals(
+            records=self.records + other.records,
+            seconds=self.seconds + other.seconds,
+            with_state=self.with_state + other.with_state,
+            tasks=self.tasks + other.tasks,
+            cpu_s=self.cpu_s + other.cpu_s,
+        )
+
+
+NO_TASKS = TaskTotals(0, 0.0)
 
 
 class BatchWork(NamedTuple):
@@ -176,13 +192,7 @@ class JobWatch:
             done = self._store.task_totals(stage)
             most = max(most, sum(each.tasks for each in done.values()))
             for executor, each in done.items():
-                before = sums.get(executor, TaskTotals(0, 0.0))
-                sums[executor] = TaskTotals(
-                    records=before.records + each.records,
-                    seconds=before.seconds + each.seconds,
-                    with_state=before.with_state + each.with_state,
-                    tasks=before.tasks + each.tasks,
-                )
+                sums[executor] = sums.get(executor, NO_TASKS) + each
         self._work[batch] = BatchWork(sums, most)
         while len(self._work) > _MAX_REMEMBERED:
             del self._work[next(iter(self._work))]
@@ -196,21 +206,23 @@ def work_by_host(
     if not done or not executors or (rows and not records):
         return None
     has_state = any(tasks.with_state for tasks in done.values())
+    has_cpu = any(tasks.cpu_s for tasks in done.values())
     members: dict[str, list[LiveExecutor]] = {}
     for each in {each.id: each for each in executors}.values():
         members.setdefault(each.node or each.host, []).append(each)
-    return {
-        host: HostWork(
-            rows=round(rows * sum(_of(done, here).records for here in listed) / max(1, records), 3),
-            busy_s=round(sum(_of(done, here).seconds for here in listed) / sum(here.slots for here in listed), 3),
-            state_partitions=sum(_of(done, here).with_state for here in listed) if has_state else None,
+    found = {}
+    for host, listed in members.items():
+        work, slots = (
+            sum((done.get(each.id, NO_TASKS) for each in listed), NO_TASKS),
+            sum(each.slots for each in listed),
         )
-        for host, listed in members.items()
-    }
-
-
-def _of(done: Mapping[str, TaskTotals], executor: LiveExecutor) -> TaskTotals:
-    return done.get(executor.id, TaskTotals(0, 0.0))
+        found[host] = HostWork(
+            rows=round(rows * work.records / max(1, records), 3),
+            busy_s=round(work.seconds / slots, 3),
+            cpu_s=round(work.cpu_s / slots, 4) if has_cpu else None,
+            state_partitions=work.with_state if has_state else None,
+        )
+    return found
 
 
 def _batch_of(job: SparkJob) -> tuple[str, int] | None:

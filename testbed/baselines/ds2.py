@@ -135,7 +135,7 @@ class Ds2Policy(SizingPolicy):
 
     def _useful(self, reading: OperatorReading) -> tuple[float, str]:
         if self.sizing.useful_time == "cpu":
-            return cpu_share(reading)
+            return cpu_share(reading), "CPU"
         return reading.busy_share, "share of time in batches"
 
     def _output_detail(self, name: str, readings: Mapping[str, OperatorReading]) -> str:

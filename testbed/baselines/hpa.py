@@ -81,7 +81,9 @@ class HpaCpuPolicy(KanisHpaPolicy):
 
     def loads(self, readings: Mapping[str, OperatorReading]) -> Mapping[str, TargetRatio]:
         """Compare the CPU utilisation of each operator with the target."""
-        return {name: _load(*cpu_share(reading), self.sizing.cpu_target_share) for name, reading in readings.items()}
+        return {
+            name: _load(cpu_share(reading), "CPU", self.sizing.cpu_target_share) for name, reading in readings.items()
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ class HpaVargaPolicy(KanisHpaPolicy):
         settings = self.sizing
         share, what = reading.busy_share, "utilisation"
         if settings.useful_time == "cpu":
-            share, what = cpu_share(reading)
+            share, what = cpu_share(reading), "CPU"
         if settings.held_back_counts and is_blocked(reading):
             share = 1.0
         return _load(share, what, settings.utilisation_target_share)

@@ -1,9 +1,10 @@
 """THR, the threshold baselines of the paper (section V): CPU above 90 % adds a replica, below 50 % removes one.
 
-NL-aware adds the nearest node and removes the farthest; NL-unaware chooses a random node. Without CPU metrics the share
-of time in batches is used, which counts waiting for the network as busy. The detail names the metric.
+NL-aware adds the nearest node and removes the farthest; NL-unaware chooses a random node. Nothing changes while CPU is
+not reported.
 """
 
+import math
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -14,6 +15,7 @@ from gesscale.policies.base import PerOperatorPolicy, PlanningContext
 from gesscale.policies.details import NO_OTHER_NODE
 from gesscale.policies.registry import PolicyInfo
 from gesscale.ports import Knowledge
+from testbed.baselines.shared.signals import cpu_share
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +32,11 @@ class ThresholdPolicy(PerOperatorPolicy):
     ) -> Analysis:
         """Compare the operator's CPU with the thresholds."""
         del observation
-        measured = reading.cpu_share is not None
-        share = reading.cpu_share if reading.cpu_share is not None else reading.busy_share
+        share = cpu_share(reading)
         verdict, reason = Verdict.SAME, Reason.WITHIN_TARGET
-        if share > self.options.cpu_high_share:
+        if math.isnan(share):
+            reason = Reason.METRICS_MISSING
+        elif share > self.options.cpu_high_share:
             verdict, reason = Verdict.MORE, Reason.OVERLOADED
         elif share < self.options.cpu_low_share:
             verdict, reason = Verdict.FEWER, Reason.UNDERUSED
@@ -42,8 +45,10 @@ class ThresholdPolicy(PerOperatorPolicy):
             operator=reading.operator,
             verdict=verdict,
             reason=reason,
-            detail=f"{'CPU' if measured else 'share of time in batches'} {100 * share:.0f} %, thresholds "
-            f"{100 * self.options.cpu_low_share:.0f} and {100 * self.options.cpu_high_share:.0f} %",
+            detail="CPU not reported"
+            if math.isnan(share)
+            else f"CPU {100 * share:.0f} %, thresholds {100 * self.options.cpu_low_share:.0f} and "
+            f"{100 * self.options.cpu_high_share:.0f} %",
             reading=reading,
             nd_max_ms=nd_max_ms(knowledge.latencies.map, reading.placement, driver_node),
         )

@@ -69,10 +69,8 @@ class LazyNodeReadings(Mapping[str, NodeReading]):
 
     def _figure(self, effort: Effort) -> NodeReading:
         waited_s = effort.waiting_s if self._account is CpuAccount.WORK_AND_WAITING else 0.0
-        return NodeReading(
-            throughput_rows_per_s=effort.rows / self._seconds,
-            cpu_share=min(1.0, (effort.work_s + waited_s) / self._seconds),
-        )
+        share = min(1.0, (effort.work_s + waited_s) / self._seconds)
+        return NodeReading(throughput_rows_per_s=effort.rows / self._seconds, busy_share=share, cpu_share=share)
 
     def __getitem__(self, node: str) -> NodeReading:
         return self._figures[node]

@@ -86,7 +86,7 @@ def served_record(batch: Batch) -> BatchRecord:
 
 
 def work_of_each(batch: Batch) -> HostWork:
-    return HostWork(rows=batch.rows / len(batch.nodes), busy_s=0.5, state_partitions=3)
+    return HostWork(rows=batch.rows / len(batch.nodes), busy_s=0.5, cpu_s=0.25, state_partitions=3)
 
 
 def prometheus_response(
@@ -107,6 +107,7 @@ def prometheus_response(
         "batch_replica_info": lambda _: 1,
         "batch_replica_rows": lambda batch: work_of_each(batch).rows,
         "batch_replica_busy_seconds": lambda batch: work_of_each(batch).busy_s,
+        "batch_replica_cpu_seconds": lambda batch: work_of_each(batch).cpu_s,
         "batch_replica_state_partitions": lambda batch: work_of_each(batch).state_partitions,
     }
     hosts = [
@@ -187,10 +188,12 @@ def test_reads_batches_rates_and_nodes(served: Served) -> None:
     assert one.busy_share == pytest.approx(0.5)
     assert one.output_rows_per_s == pytest.approx(40.0)
     assert (one.placement, two.placement) == (("10.77.0.3", "near"), ("10.77.0.3",))
-    # Of 100 rows in 2 s half went to each of two replicas, which were busy for 0.5 s of them.
-    both = NodeReading(throughput_rows_per_s=25.0, cpu_share=0.25, state_partitions=3)
+    # Of 100 rows in 2 s half went to each of two replicas, which were busy for 0.5 s of them, with 0.25 s of CPU.
+    both = NodeReading(throughput_rows_per_s=25.0, busy_share=0.25, cpu_share=0.125, state_partitions=3)
     assert one.by_node == {"10.77.0.3": both, "near": both}
-    assert two.by_node == {"10.77.0.3": NodeReading(throughput_rows_per_s=50.0, cpu_share=0.25, state_partitions=3)}
+    assert two.by_node == {
+        "10.77.0.3": NodeReading(throughput_rows_per_s=50.0, busy_share=0.25, cpu_share=0.125, state_partitions=3)
+    }
 
 
 @pytest.mark.parametrize(

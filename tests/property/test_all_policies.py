@@ -91,7 +91,10 @@ def read(name, view, at_s, placement):
         output_rows_per_s=processed / 2,
         by_node={}
         if cpu is None
-        else {node: NodeReading(throughput_rows_per_s=processed / len(placement), cpu_share=cpu) for node in placement},
+        else {
+            node: NodeReading(throughput_rows_per_s=processed / len(placement), busy_share=busy, cpu_share=cpu)
+            for node in placement
+        },
         warm_batches=spaced if processed else (),
         batches=spaced,
         offered_points=tuple(driver_points(spaced)),

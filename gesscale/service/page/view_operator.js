@@ -37,27 +37,34 @@ export function operatorView(model, place, { width }) {
   const points = model.pointsOf(workflow.name).filter((point) => point.operator === operator.name);
   const now = points.findLast((point) => place.at_s === null || point.at_s <= place.at_s) ?? null;
   if (now === null) return [h("h1", {}, operator.name), operatorChooser(model, place), h("p", { class: "empty" }, "No decision yet. The first step runs immediately; if there is none, see Health.")];
+  const decision = model.decision(workflow.name, operator.name, now.at_s);
   return [
     h("h1", {}, operator.name, " ", h("span", { class: `badge ${now.state}` }, `${STATES[now.state].sign} ${STATES[now.state].word}`)),
     operatorChooser(model, place),
     h("p", { class: "lead" }, h("b", {}, now.reason), " ", explained(now.reason, now.detail), " ",
       h("a", { href: linkTo(place, { view: "decisions", operator: operator.name, open: `${now.at_s}` }) }, "Why?")),
-    facts(operator, now),
+    facts(operator, now, decision),
     chartsOf(points, place, width),
-    modelOf(model.decision(workflow.name, operator.name, now.at_s)),
+    modelOf(decision),
   ];
 }
 
-function facts(operator, now) {
+function facts(operator, now, decision) {
   const pairs = [
     ["load", figure(now.input_rows_per_s, "rows/s")], ["throughput", figure(now.throughput_rows_per_s, "rows/s")],
     ["capacity (MST)", now.mst ? `${figure(now.mst.mid, "rows/s")} (${figure(now.mst.low)} to ${figure(now.mst.high)})` : "unknown"],
-    ["oldest row", ageWords(now.row_age)], ["backlog", figure(now.backlog_rows, "rows")], ["saturated batches", percent(now.saturated_share)], ["time in batches", percent(now.busy_share)],
+    ["oldest row", ageWords(now.row_age)], ["backlog", figure(now.backlog_rows, "rows")], ["saturated batches", percent(now.saturated_share)], ["time in batches", percent(now.busy_share)], ["CPU", cpuWords(now, decision)],
     ["replicas", `${now.before.length} of ${operator.min_replicas} to ${operator.max_replicas}`], ["NDmax", figure(now.nd_max_ms, "ms")],
     ["changes, last hour", changesWords(now.changes)],
     ["nodes", nodesOf(operator, now)],
   ];
   return h("dl", { class: "facts" }, pairs.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+}
+
+function cpuWords(now, decision) {
+  if (now.cpu_share === null) return "not reported";
+  const shares = Object.entries(decision?.analysis.reading?.by_node ?? {}).map(([node, each]) => `${node} ${percent(each.cpu_share)}`);
+  return [percent(now.cpu_share), shares.join(", ")].filter(Boolean).join(": ");
 }
 
 export function ageWords(age) {

@@ -154,6 +154,8 @@ class DaedalusPolicy(SizingPolicy):
         capacities = memo.capacities.up_to(max(most, reading.replicas))
         if capacities:
             return self._sized(reading, at_s, memo, rate, capacities)
+        if math.isnan(cpu_share(reading)):
+            return SizeProposal(replicas=None, detail="CPU not reported", reason=Reason.METRICS_MISSING)
         steady_s = self.sizing.warm_up_s + self.sizing.loop_s
         return SizeProposal(
             replicas=None,
@@ -180,11 +182,10 @@ class DaedalusPolicy(SizingPolicy):
             since_rescale_s=at_s - memo.changed_s if memo.changed_s else math.inf,
         )
         choice = choose(situation, self.sizing)
-        figure = "CPU" if reading.by_node else cpu_share(reading)[1]
         return SizeProposal(
             replicas=choice.workers,
             detail=f"input {rate:,.0f} rows/s, forecast up to {rates.max():,.0f} ({model_name}); capacity of "
-            f"{reading.replicas} replicas {capacities[reading.replicas - 1]:,.0f} rows/s ({figure}); "
+            f"{reading.replicas} replicas {capacities[reading.replicas - 1]:,.0f} rows/s; "
             f"{explain(choice, situation, self.sizing)}",
             memo=memo.model_dump_json(),
         )

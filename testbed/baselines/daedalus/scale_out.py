@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from gesscale.model.observation import NodeReading, OperatorReading
+from gesscale.model.observation import OperatorReading
 from testbed.baselines.daedalus.settings import DaedalusSettings
 from testbed.baselines.shared.signals import cpu_share
 
@@ -64,36 +65,44 @@ class CpuRegression:
         return None if slope is None else self.mean_rate + slope * (cpu - self.mean_cpu)
 
 
-def workers(reading: OperatorReading) -> Mapping[str, NodeReading]:
-    """Return the readings of the workers that processed rows."""
-    reported = reading.by_node or dict.fromkeys(
-        reading.placement,
-        NodeReading(
-            throughput_rows_per_s=reading.throughput_rows_per_s / max(1, reading.replicas),
-            cpu_share=cpu_share(reading)[0],
-        ),
-    )
-    return {node: each for node, each in reported.items() if _works(each) and node in reading.placement}
+class Worker(NamedTuple):
+    """A worker over one window."""
+
+    #: Rows that it processed per second.
+    rows_per_s: float
+    #: CPU, 0..1.
+    cpu: float
 
 
-def with_window(lines: Mapping[str, CpuRegression], window: Mapping[str, NodeReading]) -> Mapping[str, CpuRegression]:
+def workers(reading: OperatorReading) -> Mapping[str, Worker]:
+    """Return the workers that processed rows; empty if CPU is not reported."""
+    mean = Worker(reading.throughput_rows_per_s / max(1, reading.replicas), cpu_share(reading))
+    reported = {
+        node: Worker(each.throughput_rows_per_s, math.nan if each.cpu_share is None else each.cpu_share)
+        for node, each in reading.by_node.items()
+    }
+    found = reported or dict.fromkeys(reading.placement, mean)
+    return {node: each for node, each in found.items() if _works(each) and node in reading.placement}
+
+
+def with_window(lines: Mapping[str, CpuRegression], window: Mapping[str, Worker]) -> Mapping[str, CpuRegression]:
     """Add one sample of each worker of the window to the lines."""
     return {
         **lines,
         **{
-            node: lines.get(node, CpuRegression()).with_sample(each.cpu_share, each.throughput_rows_per_s)
+            node: lines.get(node, CpuRegression()).with_sample(each.cpu, each.rows_per_s)
             for node, each in window.items()
         },
     }
 
 
-def hottest_cpu(window: Mapping[str, NodeReading]) -> float:
+def hottest_cpu(window: Mapping[str, Worker]) -> float:
     """Return the highest CPU of a worker, 0..1; the window must not be empty."""
-    return max(each.cpu_share for each in window.values())
+    return max(each.cpu for each in window.values())
 
 
 def job_capacity(
-    lines: Mapping[str, CpuRegression], window: Mapping[str, NodeReading], replicas: int, full_cpu: float = 1.0
+    lines: Mapping[str, CpuRegression], window: Mapping[str, Worker], replicas: int, full_cpu: float = 1.0
 ) -> float:
     """Return the capacity of all workers together.
 
@@ -103,22 +112,21 @@ def job_capacity(
     CPU (section 3.1, figures 3 and 4).
     """
     share = full_cpu / hottest_cpu(window)
-    found = [_capacity(lines.get(node, CpuRegression()), each, each.cpu_share * share) for node, each in window.items()]
+    found = [_capacity(lines.get(node, CpuRegression()), each, each.cpu * share) for node, each in window.items()]
     return sum(found) / len(found) * replicas
 
 
-def _capacity(line: CpuRegression, now: NodeReading, reachable_cpu: float) -> float:
+def _capacity(line: CpuRegression, now: Worker, reachable_cpu: float) -> float:
     """Return the line of a worker at its reachable CPU, limited to a plausible range."""
-    ratio = now.throughput_rows_per_s / now.cpu_share
+    ratio = now.rows_per_s / now.cpu
     predicted = line.rate_at(reachable_cpu)
     if predicted is None:
         return ratio * reachable_cpu
-    return min(max(predicted, now.throughput_rows_per_s), _MAX_ABOVE_RATIO * ratio)
+    return min(max(predicted, now.rows_per_s), _MAX_ABOVE_RATIO * ratio)
 
 
-def _works(figures: NodeReading) -> bool:
-    both = figures.throughput_rows_per_s, figures.cpu_share
-    return all(math.isfinite(figure) and figure > 0 for figure in both)
+def _works(worker: Worker) -> bool:
+    return all(math.isfinite(figure) and figure > 0 for figure in worker)
 
 
 # A larger relative difference from the remembered capacity indicates another job or other nodes: four times the error

@@ -122,18 +122,14 @@ def trigger_state(
 
 
 def condition(
-    rule: Rule,
-    samples: Mapping[Metric, MetricSamples],
-    now_s: float,
-    semantics: RulesSettings,
-    labels: Mapping[Metric, str] | None = None,
+    rule: Rule, samples: Mapping[Metric, MetricSamples], now_s: float, semantics: RulesSettings
 ) -> RuleCondition:
     """Evaluate all triggers of a rule."""
     found = []
     for trigger in rule.when:
         trigger_samples = samples.get(trigger.metric, ())
         state = trigger_state(trigger, trigger_samples, now_s, semantics)
-        found.append(RuleCondition(state=state, text=_condition_text(trigger, state, trigger_samples, labels or {})))
+        found.append(RuleCondition(state=state, text=_condition_text(trigger, state, trigger_samples)))
     return conjunction(found)
 
 
@@ -219,8 +215,8 @@ def _largest(findings: Iterable[RuleFinding], present: int) -> RuleFinding | Non
     return max(acting, key=lambda item: abs((item.replicas or 0) - present), default=None)
 
 
-def _condition_text(trigger: RuleTrigger, state: State, samples: MetricSamples, labels: Mapping[Metric, str]) -> str:
-    name, lasting = labels.get(trigger.metric, trigger.metric), format_duration(trigger.for_s)
+def _condition_text(trigger: RuleTrigger, state: State, samples: MetricSamples) -> str:
+    name, lasting = trigger.metric, format_duration(trigger.for_s)
     if state is State.INSUFFICIENT_DATA or not samples:
         return f"insufficient data of {name} for {lasting}"
     value, unit = _figure(samples[-1].high), trigger.own_unit.sign

@@ -31,7 +31,7 @@ from testbed.baselines.rules.evaluation import (
     rank_rules,
 )
 from testbed.baselines.rules.model import Metric, Rule, ScalingAction, distinct
-from testbed.baselines.rules.readings import MetricSamples, append_reports, is_reported, label, prune_samples, reports
+from testbed.baselines.rules.readings import MetricSamples, append_reports, is_reported, prune_samples, reports
 from testbed.baselines.rules.settings import DEFAULT_RULES, RulesSettings, check_operators, read_rules
 from testbed.baselines.shared.sizing import PLACEMENT_SETTINGS, UNLIMITED, SizeProposal, SizingPolicy, SizingSettings
 
@@ -160,9 +160,8 @@ class RulesPolicy(SizingPolicy):
 
     def _conditions(self, memo: RulesMemo, reading: OperatorReading) -> Mapping[str, RuleCondition]:
         reported = {metric: items for metric, items in memo.samples.items() if is_reported(metric, reading)}
-        labels = {metric: label(metric, reading) for metric in reported}
         return {
-            rule.name: condition(rule, reported, memo.at_s, self.semantics, labels)
+            rule.name: condition(rule, reported, memo.at_s, self.semantics)
             for rule in rank_rules(self.rules, reading.operator)
         }
 

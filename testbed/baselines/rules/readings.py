@@ -122,12 +122,6 @@ def is_reported(metric: Metric, reading: OperatorReading) -> bool:
     return value is not None and math.isfinite(value)
 
 
-def label(metric: Metric, reading: OperatorReading) -> str:
-    """Return the name of a metric, with the name of its substitute if it is not measured."""
-    measured = cpu_share(reading)[1] if metric is Metric.CPU else ""
-    return metric if measured in {"", "CPU"} else f"{metric} ({measured})"
-
-
 def _report(at_s: float, value: float | None, reach_s: float) -> Iterator[MetricReport]:
     if value is not None and math.isfinite(value):
         yield MetricReport(at_s, value, reach_s)
@@ -136,7 +130,7 @@ def _report(at_s: float, value: float | None, reach_s: float) -> Iterator[Metric
 def _of_step(metric: Metric, reading: OperatorReading) -> float | None:
     match metric:
         case Metric.CPU:
-            return 100 * cpu_share(reading)[0]
+            return 100 * cpu_share(reading)
         case Metric.BUSY:
             return 100 * reading.busy_share
         case Metric.SATURATED:

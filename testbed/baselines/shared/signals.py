@@ -48,11 +48,9 @@ def lag_increase_rows_per_s(reading: OperatorReading, window_s: float) -> float 
     return increase / seconds if seconds > 0 else None
 
 
-def cpu_share(reading: OperatorReading) -> tuple[float, str]:
-    """Return the CPU utilisation of an operator and its name, or the share of time in batches if CPU is unknown."""
-    if reading.cpu_share is not None and math.isfinite(reading.cpu_share):
-        return reading.cpu_share, "CPU"
-    return reading.busy_share, "share of time in batches"
+def cpu_share(reading: OperatorReading) -> float:
+    """Return the CPU utilisation of an operator; NaN if it is not reported. No other figure replaces it."""
+    return math.nan if reading.cpu_share is None else reading.cpu_share
 
 
 def is_source(operator: str, workflow: Workflow) -> bool:

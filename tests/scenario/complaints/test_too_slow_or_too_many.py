@@ -82,7 +82,7 @@ class IdleExecutor:
         batches = tuple(self._with_executor(each) for each in reading.batches)
         if batches[-1] is reading.batches[-1]:
             return reading
-        idle = NodeReading(throughput_rows_per_s=0.0, cpu_share=0.0)
+        idle = NodeReading(throughput_rows_per_s=0.0, busy_share=0.0)
         return replace(
             reading,
             placement=batches[-1].nodes,

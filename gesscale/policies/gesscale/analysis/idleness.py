@@ -26,9 +26,9 @@ def idle_replicas(present: _Nodes, reading: OperatorReading) -> _Nodes:
 def without_rows(reading: OperatorReading) -> _Nodes:
     """Return the replicas that neither read rows nor held a task in the window, sorted."""
     work = reading.by_node
-    busiest = max((each.cpu_share for each in work.values()), default=0.0)
+    busiest = max((each.busy_share for each in work.values()), default=0.0)
     idle = [node for node, each in work.items() if not each.throughput_rows_per_s]
-    return tuple(sorted(node for node in idle if work[node].cpu_share < _IDLE_SHARE * busiest))
+    return tuple(sorted(node for node in idle if work[node].busy_share < _IDLE_SHARE * busiest))
 
 
 def _feeds_all(batch: Batch, present: _Nodes) -> bool:

@@ -34,9 +34,9 @@ class NodeSpeeds(BaseModel):
     ) -> "NodeSpeeds":
         """Add one window; windows with fewer than two replicas are ignored."""
         observed = {
-            node: log(each.throughput_rows_per_s / each.cpu_share / weights.get(node, 1.0))
+            node: log(each.throughput_rows_per_s / each.busy_share / weights.get(node, 1.0))
             for node, each in by_node.items()
-            if each.throughput_rows_per_s > 0 and each.cpu_share > 0
+            if each.throughput_rows_per_s > 0 and each.busy_share > 0
         }
         if len(observed) < 2:
             return self

@@ -28,8 +28,8 @@ def decision(at_s: float, operator: str = "nearest") -> Decision:
         input_rows_per_s=2500.0,
         backlog_rows=30_000.0,
         by_node={
-            "edge1": NodeReading(throughput_rows_per_s=1905.0, cpu_share=1.0, state_partitions=6),
-            "edge3": NodeReading(throughput_rows_per_s=0.0, cpu_share=0.0, state_partitions=0),
+            "edge1": NodeReading(throughput_rows_per_s=1905.0, busy_share=1.0, state_partitions=6),
+            "edge3": NodeReading(throughput_rows_per_s=0.0, busy_share=0.0, state_partitions=0),
         },
     )
     return Decision(

@@ -25,10 +25,22 @@ def test_rows_and_busy_time_of_a_window_are_added_up_by_node() -> None:
     figures = WorkByNode({2.0: work(a=60, b=40), 4.0: work(a=90, c=10), 6.0: work(a=1)})
     # 4 s: 150 rows on a in 1.5 s, 40 on b in 0.4 s; c is gone, d has just come.
     assert figures([batch(2.0), batch(4.0)], ("a", "b", "d"), 4.0) == {
-        "a": NodeReading(throughput_rows_per_s=37.5, cpu_share=0.375),
-        "b": NodeReading(throughput_rows_per_s=10.0, cpu_share=0.1),
-        "d": NodeReading(throughput_rows_per_s=0.0, cpu_share=0.0),
+        "a": NodeReading(throughput_rows_per_s=37.5, busy_share=0.375),
+        "b": NodeReading(throughput_rows_per_s=10.0, busy_share=0.1),
+        "d": NodeReading(throughput_rows_per_s=0.0, busy_share=0.0),
     }
+
+
+def test_cpu_share_of_the_operator_is_the_mean_of_its_replicas() -> None:
+    def seen(a: float | None, b: float | None) -> OperatorReading:
+        done = {"a": HostWork(rows=50, busy_s=1.5, cpu_s=a), "b": HostWork(rows=50, busy_s=1.5, cpu_s=b)}
+        return reading([batch(18.0), batch(20.0)], by_node=WorkByNode({18.0: done, 20.0: done}))
+
+    # Two batches in 4 s: 0.8 and 0.2 s of CPU each time.
+    assert [each.cpu_share for each in seen(0.8, 0.2).by_node.values()] == pytest.approx([0.4, 0.1])
+    assert seen(0.8, 0.2).cpu_share == pytest.approx(0.25)
+    assert seen(0.8, None).cpu_share is None
+    assert reading([batch(18.0), batch(20.0)]).cpu_share is None
 
 
 def held(**partitions: int | None) -> dict[str, HostWork]:
@@ -57,7 +69,7 @@ def test_replicas_without_state_while_others_have_several(
     partitions: dict[str, int | None], expected: tuple[str, ...]
 ) -> None:
     by_node = {
-        node: NodeReading(throughput_rows_per_s=1.0, cpu_share=0.1, state_partitions=count)
+        node: NodeReading(throughput_rows_per_s=1.0, busy_share=0.1, state_partitions=count)
         for node, count in partitions.items()
     }
     assert replace(reading([batch(18.0)]), by_node=by_node).without_state == expected

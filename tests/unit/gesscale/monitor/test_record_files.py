@@ -57,7 +57,7 @@ def test_a_complete_record_is_read() -> None:
 
 def test_a_decision_is_read_back_except_its_batches(folder: Path) -> None:
     decision = read_recording(DAY, ["nearest"]).decisions[5].decision
-    at_work = {"edge1": NodeReading(throughput_rows_per_s=310.5, cpu_share=0.93)}
+    at_work = {"edge1": NodeReading(throughput_rows_per_s=310.5, busy_share=0.93)}
     reading = replace(decision.analysis.reading, output_rows_per_s=155.25, by_node=at_work)
     decision = replace(decision, analysis=replace(decision.analysis, reading=reading))
     write(folder, json_of(decision), file="decisions.jsonl")

@@ -46,7 +46,10 @@ def test_a_record_becomes_a_batch_on_named_nodes() -> None:
 
 
 def test_a_record_has_output_rows_and_work_of_each_replica() -> None:
-    by_host = {"10.77.0.3": {"rows": 20, "busy_s": 0.3}, "10.77.0.2": {"rows": 60, "busy_s": 0.6, "later": 1}}
+    by_host = {
+        "10.77.0.3": {"rows": 20, "busy_s": 0.3, "cpu_s": 0.2},
+        "10.77.0.2": {"rows": 60, "busy_s": 0.6, "later": 1},
+    }
     parsed = to_batches(
         [{**RECORD, "output_rows": 7.0, "by_host": by_host}, {**RECORD, "batch_id": 5, "ended_at_s": 1002.0}],
         {"10.77.0.2": "near"},
@@ -54,8 +57,18 @@ def test_a_record_has_output_rows_and_work_of_each_replica() -> None:
     )
     assert [batch.output_rows for batch in parsed.batches] == [7, None]
     assert parsed.work == {
-        990.0: {"near": HostWork(rows=60.0, busy_s=0.6), "10.77.0.3": HostWork(rows=20.0, busy_s=0.3)}
+        990.0: {"near": HostWork(rows=60.0, busy_s=0.6), "10.77.0.3": HostWork(rows=20.0, busy_s=0.3, cpu_s=0.2)}
     }
+
+
+def test_figures_of_the_hosts_of_a_node_add_up_if_all_report_them() -> None:
+    def on_one_node(**second: float) -> HostWork:
+        by_host = {"a": {"rows": 1, "busy_s": 0.3, "cpu_s": 0.2}, "b": {"rows": 2, "busy_s": 0.5, **second}}
+        (work,) = to_batches([{**RECORD, "by_host": by_host}], {"a": "n", "b": "n"}).work.values()
+        return work["n"]
+
+    assert on_one_node(cpu_s=0.4) == HostWork(rows=3.0, busy_s=0.8, cpu_s=pytest.approx(0.6))
+    assert on_one_node() == HostWork(rows=3.0, busy_s=0.8)
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_the_jobs_of_a_batch_add_up():
     spark.run(4, a=TaskTotals(10, 1.0), b=TaskTotals(20, 2.0))
     spark.run(4, a=TaskTotals(1, 0.5))
     spark.stages[101] = {"b": TaskTotals(0, 0.25)}  # the second stage of the second job
-    assert spark.work(4) == {"a": (11, 1.5, 0, 0), "b": (20, 2.25, 0, 0)}
+    assert spark.work(4) == {"a": TaskTotals(11, 1.5), "b": TaskTotals(20, 2.25)}
     assert spark.pauses_s == []
 
 
@@ -73,16 +73,16 @@ def test_other_batches_queries_and_jobs_do_not_count():
     spark.run(0, description="", a=TaskTotals(4, 1.0))
     spark.run(4, a=TaskTotals(8, 1.0))
     spark.run(5, a=TaskTotals(16, 1.0))
-    assert spark.work(4) == {"a": (8, 1.0, 0, 0)}
-    assert spark.work(5) == {"a": (16, 1.0, 0, 0)}, "it ended before the request"
-    assert spark.work(4, "9a9a") == {"a": (2, 1.0, 0, 0)}
+    assert spark.work(4) == {"a": TaskTotals(8, 1.0)}
+    assert spark.work(5) == {"a": TaskTotals(16, 1.0)}, "it ended before the request"
+    assert spark.work(4, "9a9a") == {"a": TaskTotals(2, 1.0)}
 
 
 def test_late_job_records_are_awaited():
     spark = Spark()
     first = spark.run(0, ended=False, a=TaskTotals(1, 1.0))
     spark.late.append(lambda: spark.end(first))
-    assert spark.work(0) == {"a": (1, 1.0, 0, 0)}
+    assert spark.work(0) == {"a": TaskTotals(1, 1.0)}
     assert spark.pauses_s == [0.05]
 
 
@@ -90,7 +90,7 @@ def test_only_the_newest_jobs_of_a_long_session_are_read():
     spark = Spark()
     for batch in range(1000):
         spark.run(batch, a=TaskTotals(1, 1.0))
-    assert spark.work(999) == {"a": (1, 1.0, 0, 0)}
+    assert spark.work(999) == {"a": TaskTotals(1, 1.0)}
     assert len(spark.looked_at) == 64
     for batch in range(1000, 1200):
         spark.run(batch, a=TaskTotals(1, 1.0))
@@ -118,8 +118,16 @@ def test_rows_are_divided_in_proportion_to_records():
 
 def test_time_is_the_mean_over_the_slots_of_a_host():
     known = [executor("1", "h", slots=2), executor("2", "h", slots=2)]
-    done = {"1": TaskTotals(10, 4.0), "2": TaskTotals(30, 2.0)}
-    assert work_by_host(done, known, 40) == {"h": HostWork(rows=40.0, busy_s=1.5)}
+    done = {"1": TaskTotals(10, 4.0, cpu_s=1.0), "2": TaskTotals(30, 2.0, cpu_s=2.0)}
+    assert work_by_host(done, known, 40) == {"h": HostWork(rows=40.0, busy_s=1.5, cpu_s=0.75)}
+
+
+def test_cpu_time_is_unknown_if_no_task_reports_it():
+    known = [executor("1", "a"), executor("2", "b")]
+    measured = work_by_host({"1": TaskTotals(10, 4.0, cpu_s=1.0)}, known, 10)
+    assert {host: work.cpu_s for host, work in measured.items()} == {"a": 1.0, "b": 0.0}
+    unmeasured = work_by_host({"1": TaskTotals(10, 4.0)}, known, 10)
+    assert {work.cpu_s for work in unmeasured.values()} == {None}
 
 
 def test_without_record_counts_the_work_is_unknown():

@@ -50,7 +50,11 @@ def seen(replicas, rate, *, at_s, cpu=0.5, processed=None, backlog=0.0, since_s=
         reading(placement, throughput=done, offered=rate, at_s=at_s, backlog=backlog),
         batches=knowing,
         offered_points=tuple(driver_points(knowing)),
-        by_node={node: NodeReading(throughput_rows_per_s=done / replicas, cpu_share=cpu) for node in placement},
+        by_node={
+            node: NodeReading(throughput_rows_per_s=done / replicas, busy_share=cpu, cpu_share=cpu)
+            for node in placement
+        },
+        cpu_share=cpu,
         trigger_s=10.0,
     )
     return replace(made, **changes)

@@ -77,7 +77,7 @@ def test_cpu_use_can_stand_for_useful_time_and_does_not_count_waiting():
     assert sizes(alone, busy_but_waiting) == {"op": 8}  # 400 / (100 / 1.0 / 2)
     assert sizes(alone, busy_but_waiting, settings=by_cpu) == {"op": 4}  # 400 / (100 / 0.5 / 2)
     unmeasured = seen("op", 2, 100.0, busy=1.0, offered=400.0)
-    assert sizes(alone, unmeasured, settings=by_cpu) == {"op": 8}
+    assert sizes(alone, unmeasured, settings=by_cpu) == {"op": None}
 
 
 # The backlog

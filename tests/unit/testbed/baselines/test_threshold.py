@@ -2,9 +2,8 @@
 
 import pytest
 from edge import known, observe, operator, reading, workflow
-from figures import figures
 
-from gesscale.model.decision import Change
+from gesscale.model.decision import Change, Reason
 from gesscale.options import PolicyOptions
 from gesscale.policies import policy_named
 from gesscale.ports import ClusterState, Node
@@ -29,10 +28,9 @@ def test_thresholds_are_exclusive_and_the_map_chooses(cpu, change):
     assert plan("thr-nlaware", ("hub", "near"), cpu_share=cpu).change == change
 
 
-def test_time_in_batches_replaces_unmeasured_cpu():
+def test_nothing_changes_without_measured_cpu():
     result = plan("thr-nlaware", ("hub",), cpu_share=None, busy_share=0.95)
-    assert result.change == Change(add=("near",))
-    assert figures(result.detail)[0] == 95
+    assert (result.change, result.reason) == (None, Reason.METRICS_MISSING)
 
 
 def test_the_farthest_goes_first():

@@ -53,7 +53,7 @@ def found(made, pool=NodePool(), **spec):  # noqa: B008  a constant
 def test_a_replica_that_holds_no_state_yet(near, expected):
     hub = None if near is None else 6 - near
     by_node = {
-        node: NodeReading(throughput_rows_per_s=1.0, cpu_share=0.1, state_partitions=count)
+        node: NodeReading(throughput_rows_per_s=1.0, busy_share=0.1, state_partitions=count)
         for node, count in (("hub", hub), ("near", near))
     }
     calm = decision()

@@ -91,8 +91,8 @@ def test_idleness_is_forgotten_when_the_usable_nodes_change() -> None:
     assert (held is None, over is None) == (False, True)
 
 
-WORKS = NodeReading(throughput_rows_per_s=100.0, cpu_share=0.8)
-IDLE = NodeReading(throughput_rows_per_s=0.0, cpu_share=0.0)
+WORKS = NodeReading(throughput_rows_per_s=100.0, busy_share=0.8)
+IDLE = NodeReading(throughput_rows_per_s=0.0, busy_share=0.0)
 
 
 def two_of_three(load: float = 180.0, **batch: object) -> OperatorReading:
@@ -116,7 +116,7 @@ def test_a_replica_without_rows_is_removed_though_no_row_waits() -> None:
         two_of_three(load=2.0),  # 20 rows a batch for three
         two_of_three(tasks=2),  # fewer tasks than replicas, while no row waits
         # it reads no rows, but works after the shuffle
-        replace(two_of_three(), by_node={"hub": WORKS, "near": WORKS, "mid": replace(IDLE, cpu_share=0.3)}),
+        replace(two_of_three(), by_node={"hub": WORKS, "near": WORKS, "mid": replace(IDLE, busy_share=0.3)}),
         replace(two_of_three(), by_node={}),  # unknown
         # the replica took part in the last two batches only
         replace(

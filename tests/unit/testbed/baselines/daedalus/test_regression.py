@@ -6,11 +6,11 @@ import pytest
 from edge import reading
 
 from gesscale.model.observation import NodeReading
-from testbed.baselines.daedalus.scale_out import CpuRegression, job_capacity, workers
+from testbed.baselines.daedalus.scale_out import CpuRegression, Worker, job_capacity, workers
 
 
 def worker(cpu, rate):
-    return NodeReading(throughput_rows_per_s=rate, cpu_share=cpu)
+    return Worker(rate, cpu)
 
 
 def line(*samples):
@@ -48,10 +48,9 @@ def test_proportional_skew_is_seen_at_every_load(load):
 
 
 def test_only_working_replicas_of_the_placement_count():
+    seen = {"hub": (100.0, 0.5), "near": (0.0, 0.0), "mid": (10.0, math.nan), "far": (10.0, None), "gone": (10.0, 0.5)}
     by_node = {
-        "hub": worker(0.5, 100.0),
-        "near": worker(0.0, 0.0),
-        "mid": worker(math.nan, 10.0),
-        "gone": worker(0.5, 10.0),
+        node: NodeReading(throughput_rows_per_s=rate, busy_share=0.9, cpu_share=cpu)
+        for node, (rate, cpu) in seen.items()
     }
-    assert set(workers(reading(("hub", "near", "mid"), by_node=by_node))) == {"hub"}
+    assert workers(reading(("hub", "near", "mid", "far"), by_node=by_node)) == {"hub": (100.0, 0.5)}

@@ -10,7 +10,7 @@ from gesscale.policies.gesscale.analysis.speeds import NodeSpeeds
 
 def window(**rows_per_busy_s: float) -> dict[str, NodeReading]:
     """Return what replicas did that were busy for half of a window."""
-    return {node: NodeReading(throughput_rows_per_s=rows / 2, cpu_share=0.5) for node, rows in rows_per_busy_s.items()}
+    return {node: NodeReading(throughput_rows_per_s=rows / 2, busy_share=0.5) for node, rows in rows_per_busy_s.items()}
 
 
 def updated(*windows: dict[str, NodeReading], weights: dict[str, float] | None = None) -> NodeSpeeds:
