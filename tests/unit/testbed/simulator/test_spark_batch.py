@@ -9,7 +9,7 @@ from testbed.simulator.fog import Fog
 from testbed.simulator.scene import SimulatedNode
 from testbed.simulator.spark.batch import ExecutorSet, mean_batch_s, run_batch, timeline_after_loss
 from testbed.simulator.spark.constants import read_physics
-from testbed.simulator.spark.efforts import efforts
+from testbed.simulator.spark.efforts import FinishedBatch, efforts
 
 READINGS = Path(__file__).parents[3] / "data" / "spark_saturation_readings.csv"
 
@@ -118,7 +118,7 @@ def test_tasks_cut_by_speed_end_together_on_unequal_nodes() -> None:
     assert run_batch(bare, executors, 11_000).seconds == pytest.approx(44 / 3)
     by_speed = replace(bare, tasks_by_speed=True)
     assert 4.0 <= run_batch(by_speed, executors, 11_000).seconds < 4.6
-    done = efforts(by_speed, [(executors, run_batch(by_speed, executors, 11_000), 11_000)])
+    done = efforts(by_speed, [FinishedBatch(executors, run_batch(by_speed, executors, 11_000), 11_000)])
     # 500 rows/s per unit of weight
     for name, weight in (("n0", 0.5), ("n1", 1.0), ("n2", 4.0)):
         assert done[name].rows == pytest.approx(500 * weight * done[name].work_s)
