@@ -12,6 +12,13 @@ case ${1:-} in
       [ -n "${!name+set}" ] || break
       options+=("${!name}")
     done
+    # GESSCALE_SLOTS, such as "nuc1=8 pi4a=2", gives the executors of some nodes other numbers of slots.
+    for each in ${GESSCALE_SLOTS:-}; do
+      [ "${each%%=*}" != "${SPARK_EXECUTOR_ATTRIBUTE_NODE:-}" ] || SPARK_EXECUTOR_CORES=${each#*=}
+    done
+    case $SPARK_EXECUTOR_CORES in
+      '' | *[!0-9]* | 0*) echo "GESSCALE_SLOTS: expected NODE=SLOTS, each a number from 1 on: $GESSCALE_SLOTS" >&2; exit 64 ;;
+    esac
     exec java "${options[@]}" "-Xms$SPARK_EXECUTOR_MEMORY" "-Xmx$SPARK_EXECUTOR_MEMORY" \
       -cp "$conf:${SPARK_CLASSPATH:-}:$SPARK_HOME/jars/*:${SPARK_EXTRA_CLASSPATH:-}" \
       org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend \

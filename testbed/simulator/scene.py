@@ -26,6 +26,8 @@ class SimulatedNode:
     weight: Positive = 1.0
     #: The weight that the scaler sees; None for the true one.
     reported_weight: Positive | None = None
+    #: Slots of an executor on it, each with an equal part of its speed; None: as in the physics, each with all of it.
+    slots: int | None = None
     #: Price of a replica on it, relative to a node of price 1.
     price: Positive = 1.0
 

@@ -82,6 +82,9 @@ class NodesSection(Section):
 
     reported_weights: Weights that the scaler receives. Default: the true ones.
 
+    slots: Slots of an executor on a node (Spark), each with an equal part of its speed. Default: the topology's if
+        they differ from 1, else as in the physics, each with the whole speed.
+
     prices: Price of a replica on a node for a minute. Default: the topology's, else 1.
 
     driver_node: Node of the Spark driver. Default: the topology's, else the first.
@@ -96,6 +99,7 @@ class NodesSection(Section):
     count: int | None = Field(None, ge=1, le=MAX_NODES)
     weights: Mapping[str, Annotated[float, Field(gt=0, le=1000)]] = {}
     reported_weights: Mapping[str, Annotated[float, Field(gt=0, le=1000)]] = {}
+    slots: Mapping[str, Annotated[int, Field(ge=1, le=64)]] = {}
     prices: Mapping[str, Annotated[float, Field(gt=0, le=1000)]] = {}
     driver_node: str | None = None
     #: Most executors of a node, of all operators together. Default: one of each operator.

@@ -59,6 +59,7 @@ def fog_nodes(section: NodesSection, seed: int) -> FogNodes:
         "driver_node": [driver_node],
         "weights": section.weights,
         "reported_weights": section.reported_weights,
+        "slots": section.slots,
         "prices": section.prices,
     }
     for setting, names in named.items():
@@ -71,6 +72,7 @@ def fog_nodes(section: NodesSection, seed: int) -> FogNodes:
             name=name,
             weight=section.weights.get(name, known[name].weight if name in known else 1.0),
             reported_weight=section.reported_weights.get(name),
+            slots=section.slots.get(name, known[name].slots if name in known else None),
             price=section.prices.get(name, known[name].price if name in known else 1.0),
         )
         for name in delays.names
@@ -90,7 +92,12 @@ def _load(section: NodesSection, seed: int) -> tuple[LatencyMap, Mapping[str, Si
 @lru_cache(maxsize=8)
 def _of_topology(source: str) -> tuple[LatencyMap, Mapping[str, SimulatedNode], str]:
     topology = read_topology(source)
-    nodes = {each.name: SimulatedNode(name=each.name, weight=each.weight, price=each.price) for each in topology.nodes}
+    nodes = {
+        each.name: SimulatedNode(
+            name=each.name, weight=each.weight, price=each.price, slots=each.slots if each.slots > 1 else None
+        )
+        for each in topology.nodes
+    }
     return topology.map, nodes, topology.driver_node
 
 

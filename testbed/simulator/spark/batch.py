@@ -30,10 +30,10 @@ class ExecutorSet:
 
     #: Their nodes.
     nodes: tuple[str, ...]
-    #: Slots per node.
-    slots_each: int
-    #: True weight of each node.
-    weights: tuple[float, ...]
+    #: Slots of each node.
+    slots: tuple[int, ...]
+    #: Position of the node of each slot.
+    members: tuple[int, ...]
     #: Time of each slot for a second of work of a slot of weight 1.
     paces: tuple[float, ...]
     #: Round trip of each slot to the driver, seconds.
@@ -53,14 +53,17 @@ class ExecutorSet:
             rtt_ms = fog.base_rtt_ms(one, other) if at_s is None else fog.rtt_ms(one, other, at_s)
             return rtt_ms / 1000
 
-        weights = tuple(fog.nodes[node].weight for node in nodes)
+        of_node = [fog.nodes[node] for node in nodes]
+        slots = tuple(node.slots or slots_each for node in of_node)
+        members = tuple(index for index, count in enumerate(slots) for _ in range(count))
+        paces = [(node.slots or 1) / node.weight for node in of_node]
         rtts_s = tuple(rtt_s(driver_node, node) for node in nodes)
         return cls(
             nodes=tuple(nodes),
-            slots_each=slots_each,
-            weights=weights,
-            paces=tuple(1 / weight for weight in weights for _ in range(slots_each)),
-            rtts_s=tuple(rtt for rtt in rtts_s for _ in range(slots_each)),
+            slots=slots,
+            members=members,
+            paces=tuple(paces[member] for member in members),
+            rtts_s=tuple(rtts_s[member] for member in members),
             farthest_s=max(rtts_s, default=0.0),
             apart_s=max((rtt_s(one, other) for one in nodes for other in nodes), default=0.0),
         )
@@ -120,7 +123,7 @@ def run_batch(
     driver_waiting_s = physics.driver_round_trips * executor_set.farthest_s
     begun_s = physics.fixed_s * batch_factor + driver_waiting_s
     warming_s = (
-        [cold_s[slot // executor_set.slots_each] * pace for slot, pace in enumerate(executor_set.paces)]
+        [cold_s[member] * pace for member, pace in zip(executor_set.members, executor_set.paces, strict=True)]
         if cold_s
         else None
     )
@@ -157,7 +160,7 @@ def run_batch(
         done_s = max(second.ends_s)
     if physics.sink_rows_per_s:
         done_s = max(done_s, begun_s + rows / physics.sink_rows_per_s)
-    lanes = executor_set.slots_each
+    lanes = slots / max(1, len(executor_set.nodes))  # the mean: slots are busy for about the same time
     return BatchTimeline(  # positional, for speed
         done_s, begun_s, until_s, first.ends_s, first.tasks, work_s / lanes, waiting_s / lanes, first_slot, second
     )
@@ -269,28 +272,27 @@ def timeline_after_loss(
     elapsed_s: float,
 ) -> BatchTimeline:
     """Return the timeline of a batch that loses one of its executors."""
-    slots = executor_set.slots_each
+    members, paces = executor_set.members, executor_set.paces
     resumed_s = elapsed_s + physics.failure_detection_s
     if elapsed_s >= timeline.tasks_until_s:
-        rtt_s = max(executor_set.rtts_s[index * slots] for index in able)
+        rtt_s = max(rtt for rtt, member in zip(executor_set.rtts_s, members, strict=True) if member in able)
         again_s = physics.failure_detection_s + physics.state_task_s + physics.state_round_trips * rtt_s
         longer = again_s if physics.state_partitions else 0.0
         return replace(timeline, seconds=timeline.seconds + longer)
     ends_s, tasks = list(timeline.ends_s), list(timeline.tasks)
     idle_s = list(timeline.idle_s) or [0.0] * len(tasks)
     loads_s: list[float] = []
-    for slot in range(lost * slots, (lost + 1) * slots):
+    for slot in (slot for slot, member in enumerate(members) if member == lost):
         if ends_s[slot] > elapsed_s and tasks[slot]:
             busy_s = ends_s[slot] - timeline.tasks_from_s
             unfinished = math.ceil(tasks[slot] * min(1.0, (ends_s[slot] - elapsed_s) / busy_s))
-            loads_s += [busy_s / tasks[slot] * executor_set.weights[lost]] * unfinished
+            loads_s += [busy_s / tasks[slot] / paces[slot]] * unfinished
         ends_s[slot], tasks[slot] = elapsed_s, 0
-    candidates = [index * slots + lane for index in able for lane in range(slots)]
+    candidates = [slot for slot, member in enumerate(members) if member in able]
     again_s = 0.0
     for load_s in loads_s:
         slot = min(candidates, key=ends_s.__getitem__)
-        member = slot // slots
-        taken_s = load_s / executor_set.weights[member]
+        taken_s = load_s * paces[slot]
         rtt_s = physics.wave_round_trips * executor_set.rtts_s[slot]
         begun_s = max(ends_s[slot], resumed_s)
         idle_s[slot] += begun_s - ends_s[slot]
@@ -304,6 +306,6 @@ def timeline_after_loss(
         tasks_until_s=until_s,
         ends_s=ends_s,
         tasks=tasks,
-        work_s=timeline.work_s + again_s / slots,
+        work_s=timeline.work_s + again_s / (len(members) / len(executor_set.nodes)),
         idle_s=idle_s,
     )

@@ -262,10 +262,8 @@ class Query:
         self._work_schedule.plan(at_s, self.next_s, timeline.work_s, timeline.waiting_s)
 
     def _physics_at(self, at_s: float) -> SparkPhysics:
-        for from_s, until_s, physics in self._cost_changes:
-            if from_s <= at_s < until_s:
-                return physics
-        return self.physics
+        active = (physics for from_s, until_s, physics in self._cost_changes if from_s <= at_s < until_s)
+        return next(active, self.physics)
 
     def _is_delayed(self, at_s: float) -> bool:
         """Return whether the source has waited for more rows for as long as it may."""
@@ -278,11 +276,8 @@ class Query:
         event_from_s, event_until_s = self._stream.event_span(from_row, until_row)
         self._stream.forget(until_row)
         output_rows = self._emit(running.rows, at_s, event_from_s, event_until_s)
-        nodes = workers = self._replica_pool.period_at(at_s).nodes
-        if nodes != period.nodes or 0 in timeline.tasks:
-            lanes = period.executor_set.slots_each
-            worked = {period.nodes[slot // lanes] for slot, tasks in enumerate(timeline.tasks) if tasks}
-            workers = tuple(node for node in nodes if node in worked)
+        nodes, slots = self._replica_pool.period_at(at_s).nodes, period.executor_set.members
+        worked = {period.nodes[member] for member, tasks in zip(slots, timeline.tasks, strict=True) if tasks}
         self.batches.append(
             Batch(
                 batch_id=self._number,
@@ -290,7 +285,7 @@ class Query:
                 rows=running.rows,
                 seconds=at_s - running.begun_s,
                 nodes=nodes,
-                workers=workers,
+                workers=tuple(node for node in nodes if node in worked),
                 trigger_s=self.physics.trigger_s,
                 cap_rows=running.cap_rows,
                 offered_rows_total=running.offered_rows - self._counted_from_rows,
@@ -300,7 +295,7 @@ class Query:
                 tasks=max(sum(timeline.tasks), self.physics.state_partitions),
             )
         )
-        self._done.append(FinishedBatch(period.executor_set, timeline, running.rows))
+        self._done.append((period.executor_set, timeline, running.rows))
         self._number += 1
         if len(self.batches) == 2 * BATCHES_KEPT:
             del self.batches[:BATCHES_KEPT]

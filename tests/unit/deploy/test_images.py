@@ -108,6 +108,19 @@ def test_an_executor_gets_its_options_in_order(entry):
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(("node", "cores"), [("nuc1", "8"), ("pi4a", "2"), ("pi3a", "1"), ("nuc", "1")])
+def test_an_executor_has_the_slots_of_its_node(entry, node, cores):
+    _, printed, _ = entry("executor", **EXECUTOR, GESSCALE_SLOTS="nuc1=8 pi4a=2", SPARK_EXECUTOR_ATTRIBUTE_NODE=node)
+    assert printed[printed.index("--cores") + 1] == cores
+
+
+@pytest.mark.parametrize("slots", ["nuc1=much", "nuc1=0", "nuc1=", "nuc1=-1"])
+def test_slots_that_are_no_number_are_refused(entry, slots):
+    code, printed, errors = entry("executor", **EXECUTOR, GESSCALE_SLOTS=slots, SPARK_EXECUTOR_ATTRIBUTE_NODE="nuc1")
+    assert (code, printed) == (64, [])
+    assert slots in errors
+
+
 def test_a_driver_of_spark_submit_runs_in_client_mode(entry):
     code, printed, _ = entry("driver", "--properties-file", "p", "job.py", SPARK_DRIVER_BIND_ADDRESS="10.0.0.1")
     assert code == 0

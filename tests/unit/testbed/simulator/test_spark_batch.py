@@ -9,7 +9,7 @@ from testbed.simulator.fog import Fog
 from testbed.simulator.scene import SimulatedNode
 from testbed.simulator.spark.batch import ExecutorSet, mean_batch_s, run_batch, timeline_after_loss
 from testbed.simulator.spark.constants import read_physics
-from testbed.simulator.spark.efforts import FinishedBatch, efforts
+from testbed.simulator.spark.efforts import efforts
 
 READINGS = Path(__file__).parents[3] / "data" / "spark_saturation_readings.csv"
 
@@ -70,6 +70,25 @@ def test_unfinished_tasks_of_a_lost_executor_run_elsewhere() -> None:
     assert after.work_s == pytest.approx(timeline.work_s + 6.1)
 
 
+def test_with_as_many_slots_as_a_node_is_fast_equal_tasks_take_equal_time() -> None:
+    named = {
+        name: SimulatedNode(name=name, weight=weight, slots=slots)
+        for name, weight, slots in (("n0", 4.0, 8), ("n1", 1.0, 2), ("n2", 0.5, 1))
+    }
+    members = ExecutorSet.of(list(named), "n0", Fog(named, equal_delays(3, 0)))
+    timeline = run_batch(QUIET, members, 11_000)
+    # 11 tasks of 1,000 rows and 0.1 s on slots of speed 0.5: 0.2 + 2.1 / 0.5.
+    assert timeline.ends_s == pytest.approx([4.4] * 11)
+    did = efforts(QUIET, [(members, timeline, 11_000)])
+    assert {node: each.rows for node, each in did.items()} == pytest.approx({"n0": 8000, "n1": 2000, "n2": 1000})
+    assert [each.work_s for each in did.values()] == pytest.approx([4.2] * 3)
+    assert timeline.work_s == pytest.approx(3 * 4.2)
+    # The NUC is lost at 2.2 s: its 8 tasks go to the three others, which end at 4.4 s: three waves of 4.2 s more.
+    after = timeline_after_loss(timeline, QUIET, members, lost=0, able=[1, 2], elapsed_s=2.2)
+    assert after.seconds == pytest.approx(4.4 + 3 * 4.2)
+    assert sum(after.tasks) == 11
+
+
 def measured(query: str) -> list[dict[str, str]]:
     """Return the readings of a query on a machine with free CPU."""
     with READINGS.open() as file:
@@ -118,7 +137,7 @@ def test_tasks_cut_by_speed_end_together_on_unequal_nodes() -> None:
     assert run_batch(bare, executors, 11_000).seconds == pytest.approx(44 / 3)
     by_speed = replace(bare, tasks_by_speed=True)
     assert 4.0 <= run_batch(by_speed, executors, 11_000).seconds < 4.6
-    done = efforts(by_speed, [FinishedBatch(executors, run_batch(by_speed, executors, 11_000), 11_000)])
+    done = efforts(by_speed, [(executors, run_batch(by_speed, executors, 11_000), 11_000)])
     # 500 rows/s per unit of weight
     for name, weight in (("n0", 0.5), ("n1", 1.0), ("n2", 4.0)):
         assert done[name].rows == pytest.approx(500 * weight * done[name].work_s)
