@@ -2,9 +2,9 @@
 
 import math
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, ValuesView
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 
@@ -78,6 +78,10 @@ class LazyNodeReadings(Mapping[str, NodeReading]):
     def __iter__(self) -> Iterator[str]:
         return iter(self._placement)
 
+    def values(self) -> ValuesView[NodeReading]:
+        """Return the readings, without a look-up of each."""
+        return self._figures.values()
+
     def __len__(self) -> int:
         return len(self._placement)
 
@@ -96,6 +100,7 @@ class SimulatedMetrics:
         self._measures_cpu = traits.cpu is not CpuAccount.NOT_MEASURED
         self._rng = rng
         self._screens = {name: BatchScreen() for name in operators}
+        self._of_batches = lru_cache(maxsize=256)(self._node_readings)  # many windows contain a batch
         self._cpu_samples = {name: CpuSamples(traits.cpu, traits.reach_s) for name in operators}
 
     def note(self, operator: str, at_s: float, tally: Tally) -> None:
@@ -134,7 +139,14 @@ class SimulatedMetrics:
         )
 
     def _by_node(
-        self, operator: str, batches: Sequence[Batch], placement: Sequence[str], seconds: float
+        self, operator: str, batches: Sequence[Batch], placement: tuple[str, ...], seconds: float
+    ) -> Mapping[str, NodeReading]:
+        if len(batches) == 1:
+            return self._of_batches(operator, tuple(batches), placement, seconds)
+        return self._node_readings(operator, batches, placement, seconds)
+
+    def _node_readings(
+        self, operator: str, batches: Sequence[Batch], placement: tuple[str, ...], seconds: float
     ) -> Mapping[str, NodeReading]:
         return LazyNodeReadings(self._plant.efforts(operator, batches), placement, seconds, self._traits.cpu)
 
