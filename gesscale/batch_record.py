@@ -62,7 +62,7 @@ class HostWork:
     )
     cpu_s: float | None = _optional(
         "Mean CPU time of its slots' tasks; none if Spark does not report it.",
-        "`executorCpuTime` of the tasks",
+        "`executorCpuTime` of the tasks, `python_cpu_s_per_row`",
         "batch_replica_cpu_seconds",
     )
     state_partitions: int | None = _optional(

@@ -88,6 +88,7 @@ def attach(
     trigger_s: float | None = None,
     max_replicas: int | None = None,
     offset_rows: OffsetRows | None = None,
+    python_cpu_s_per_row: float | None = None,
     autoscaler: str | None = None,
     namespace: str | None = None,
     restart: StartQuery | None = None,
@@ -121,6 +122,8 @@ def attach(
         Most replicas it may get; if its state has fewer partitions, a warning is logged.
     offset_rows
         Converts an offset (JSON text) to rows, for a source that is unknown or interpreted wrongly.
+    python_cpu_s_per_row
+        CPU time of the query's Python functions for a row, which Spark does not measure; added to that of the tasks.
     autoscaler, namespace
         The StreamAutoscaler whose orders are followed; by default the one given to `gesscale.spark.place`.
         Outside Kubernetes there are no orders, and a warning is logged.
@@ -148,6 +151,7 @@ def attach(
         trigger_s=trigger_s,
         max_replicas=max_replicas,
         offset_rows=offset_rows,
+        python_cpu_s_per_row=python_cpu_s_per_row,
         locality_wait_s=_or_else(lambda: _locality_wait_s(spark), None),
     )
 

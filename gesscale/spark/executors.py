@@ -199,7 +199,10 @@ class JobWatch:
 
 
 def work_by_host(
-    done: Mapping[str, TaskTotals], executors: Collection[LiveExecutor], rows: int
+    done: Mapping[str, TaskTotals],
+    executors: Collection[LiveExecutor],
+    rows: int,
+    python_cpu_s_per_row: float | None = None,
 ) -> Mapping[str, HostWork] | None:
     """Return the share of each replica in the work of a batch; None if it is unknown."""
     records = sum(tasks.records for tasks in done.values())
@@ -216,10 +219,12 @@ def work_by_host(
             sum((done.get(each.id, NO_TASKS) for each in listed), NO_TASKS),
             sum(each.slots for each in listed),
         )
+        own_rows = rows * work.records / max(1, records)
+        cpu_s = work.cpu_s + (python_cpu_s_per_row or 0.0) * own_rows
         found[host] = HostWork(
-            rows=round(rows * work.records / max(1, records), 3),
+            rows=round(own_rows, 3),
             busy_s=round(work.seconds / slots, 3),
-            cpu_s=round(work.cpu_s / slots, 4) if has_cpu else None,
+            cpu_s=round(cpu_s / slots, 4) if has_cpu else None,
             state_partitions=work.with_state if has_state else None,
         )
     return found

@@ -135,7 +135,9 @@ class OperatorState:
         now: ExecutorSnapshot | None,
     ) -> Mapping[str, HostWork] | None:
         known = [each for executors in (planned_with, now) if executors for each in executors.members]
-        return None if work is None else work_by_host(work.by_executor, known, int(report["numInputRows"]))
+        if work is None:
+            return None
+        return work_by_host(work.by_executor, known, int(report["numInputRows"]), self.settings.python_cpu_s_per_row)
 
     def count_failure(self, code: str, error: Exception, **fields: Any) -> None:
         """Count a failure and log it once."""

@@ -46,6 +46,8 @@ class QuerySettings:
     trigger_s: float | None = None
     #: Converts an offset to rows; None to use the table of `gesscale.spark.source_kinds`.
     offset_rows: OffsetRows | None = None
+    #: CPU time of the query's Python functions for a row, in addition to that of the tasks; None to add none.
+    python_cpu_s_per_row: float | None = None
     #: Most replicas it may get; None if unknown.
     max_replicas: int | None = None
     #: How long a task waits for the executor that holds its state; None if unknown.
@@ -56,7 +58,7 @@ class QuerySettings:
             raise InputError("operator-name-empty", source=ATTACH)
         if self.cap_rows is not None and self.cap_rows_per_replica is not None:
             raise InputError("batch-caps-conflict", source=ATTACH)
-        for name in ("cap_rows", "cap_rows_per_replica", "trigger_s", "max_replicas"):
+        for name in ("cap_rows", "cap_rows_per_replica", "trigger_s", "max_replicas", "python_cpu_s_per_row"):
             value = getattr(self, name)
             if value is not None and not (math.isfinite(value) and value > 0):
                 raise InputError("number-not-positive", source=ATTACH, place=name, got=value)

@@ -101,6 +101,7 @@ def stream(
         cap_rows=cap_rows,
         cap_rows_per_replica=cap_rows_per_replica,
         trigger_s=trigger_s,
+        python_cpu_s_per_row=service_ms_per_row / 1000 or None,  # emulated work counts as CPU
         autoscaler=autoscaler,
     )
 

@@ -120,10 +120,8 @@ def test_the_default_policy_has_a_fitted_model_by_the_end_of_the_day():
 
 
 @pytest.mark.parametrize("policy", ["thr-nlaware", "thr-nlunaware"])
-def test_thresholds_mistake_waiting_for_the_network_for_work(policy):
-    # With a replica 300 ms away even the night's 240 rows a batch take 0.4 + 0.1 + 4.4 * 0.3 = 1.8 s of the 2 s
-    # between triggers: more than 90 %, where nothing is given up, although one replica would do.
-    plant, changes = play(policy)
-    assert "edge" in plant.cluster.placements["op"]
-    assert len(plant.cluster.placements["op"]) > 1
-    assert not [decision for decision in changes if decision.outcome.removed]
+def test_thresholds_change_nothing_without_cpu_metrics(policy):
+    # Time in batches is no substitute: with a replica 300 ms away even the night's 240 rows a batch take 0.4 + 0.1 +
+    # 4.4 * 0.3 = 1.8 s of the 2 s between triggers, although one replica would do.
+    _, changes = play(policy)
+    assert not changes

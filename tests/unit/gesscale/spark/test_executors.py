@@ -126,6 +126,8 @@ def test_cpu_time_is_unknown_if_no_task_reports_it():
     known = [executor("1", "a"), executor("2", "b")]
     measured = work_by_host({"1": TaskTotals(10, 4.0, cpu_s=1.0)}, known, 10)
     assert {host: work.cpu_s for host, work in measured.items()} == {"a": 1.0, "b": 0.0}
+    # Three rows of 0.5 s in Python and 1 s in the JVM.
+    assert work_by_host({"1": TaskTotals(10, 4.0, cpu_s=1.0)}, known, 3, 0.5)["a"].cpu_s == 2.5
     unmeasured = work_by_host({"1": TaskTotals(10, 4.0)}, known, 10)
     assert {work.cpu_s for work in unmeasured.values()} == {None}
 
