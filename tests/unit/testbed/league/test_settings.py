@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from refusals import refused
 
+from gesscale.policies import policy_names
 from testbed.arena.case import Case
 from testbed.arena.names import ChosenNodes
 from testbed.arena.worlds.scenes import world_of
@@ -44,7 +45,7 @@ def test_policies_with_their_own_choice_of_nodes_run_once():
     assert [(case.policy, case.variant) for case in cases] == [("gesscale", "default"), ("ds2", "nodes=random")]
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", policy_names())
 def test_live_and_simulated_loop_have_the_same_settings(policy, tmp_path):
     experiment = SETTINGS.experiment
     scenario = replace(SETTINGS.scenario, policy=policy)
