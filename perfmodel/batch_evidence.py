@@ -9,8 +9,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby
+from itertools import chain, groupby
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from perfmodel.readings import same_conditions
 
@@ -86,16 +89,16 @@ class PlacementSums(NamedTuple):
         for sample in samples:
             rows, seconds = sample.rows, sample.seconds
             certainty = 1 / (USUAL_NOISE * usual.seconds * (1 + rows / usual.rows) / 2 + 0.02) ** 2
-            added = (
-                1.0,
-                certainty,
-                certainty * rows,
-                certainty * rows * rows,
-                certainty * seconds,
-                certainty * rows * seconds,
+            sums = PlacementSums(
+                *sample[2:6],
+                FADE * sums.batches + 1.0,
+                max(sums.at_s, sample.at_s),
+                FADE * sums.one + certainty,
+                FADE * sums.rows + certainty * rows,
+                FADE * sums.squared_rows + certainty * rows * rows,
+                FADE * sums.seconds + certainty * seconds,
+                FADE * sums.both + certainty * rows * seconds,
             )
-            batches, *five = (FADE * old + new for old, new in zip((sums.batches, *sums[6:]), added, strict=True))
-            sums = PlacementSums(*sample[2:6], batches, max(sums.at_s, sample.at_s), *five)
         return sums
 
 
@@ -148,6 +151,11 @@ def with_batches(placements: tuple[PlacementSums, ...], samples: Sequence[BatchS
         added = (known or PlacementSums(*batches[-1][2:6])).plus(batches, MeanBatch.of(batches))
         placements = (*(each for each in placements if each is not known), added)[-MAX_PLACEMENTS:]
     return placements
+
+
+def table(tuples: Sequence[Sequence[float]]) -> NDArray[np.float64]:
+    """Return tuples of equal length as rows; np.array takes ten times as long for named ones."""
+    return np.fromiter(chain.from_iterable(tuples), np.float64).reshape(len(tuples), -1)
 
 
 def known_sums(placements: Sequence[PlacementSums], sample: BatchSample) -> PlacementSums | None:

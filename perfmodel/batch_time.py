@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gesscale.common.errors import Problem
-from perfmodel.batch_evidence import NOISE_PRIOR, SMALLEST, BatchEvidence
+from perfmodel.batch_evidence import NOISE_PRIOR, SMALLEST, BatchEvidence, table
 from perfmodel.points import Estimates, Points, Vector, quantile
 from perfmodel.readings import HALF_LIFE_S
 from perfmodel.summary import HeldOut, LawSummary, ParameterEstimate
@@ -40,6 +40,7 @@ PRIOR_ERROR, PRIOR_PLACEMENTS = 0.03, 1.5
 #: deviations.
 _PRIOR = np.array([0.3, 0.475, 0.475, 0.02, 4.5, 0.5])
 _PRIOR_SPREAD = np.array([0.4, 0.354, 0.354, 0.02, 8.0, 8.0])
+_ONES = np.eye(TERMS)
 #: Added to the diagonal of the normal equations, as a share of its sum: they stay solvable at any figures.
 _LEAST_STIFFNESS = 1e-10
 
@@ -69,36 +70,33 @@ class FittedBatchTime:
 
     def middle(self, points: Points) -> Vector:
         """Predict the MST, rows/s."""
-        overhead_s, each_s = self.times(points)
-        limit_s = self._limit_s(points, overhead_s)
+        return self._middle(points, *self.times(points))
+
+    @staticmethod
+    def _middle(points: Points, overhead_s: Vector, each_s: Vector) -> Vector:
+        limit_s = _limit_s(points, overhead_s)
         full_s = np.maximum(overhead_s + points.cap_rows * each_s, points.trigger_s)
         return np.where(np.isnan(points.cap_rows), (limit_s - overhead_s) / each_s / limit_s, points.cap_rows / full_s)
 
-    @staticmethod
-    def _limit_s(points: Points, overhead_s: Vector) -> Vector:
-        """Return the longest batch of a query without a cap: its trigger interval, unless the overhead is long."""
-        return np.maximum(np.maximum(points.trigger_s, 2 * overhead_s), SMALLEST)
-
     def predict(self, points: Points) -> Estimates:
         """Predict the MST with a 90 % interval: uncertainty of the fit, and error of the law on others."""
-        mid = self.middle(points)
         overhead_s, each_s = self.times(points)
+        mid = self._middle(points, overhead_s, each_s)
         capped = ~np.isnan(points.cap_rows)
-        rows = np.where(capped, points.cap_rows, mid * self._limit_s(points, overhead_s))
+        rows = np.where(capped, points.cap_rows, mid * _limit_s(points, overhead_s))
         seconds = overhead_s + rows * each_s
-        share = self.half_width(points, rows)
+        share = self.half_width(points, rows, seconds)
         # With a cap a longer batch is a lower rate, unless it still ends within the trigger interval.
         slow, fast = (np.maximum(seconds * each, points.trigger_s) for each in (1 + share, 1 / (1 + share)))
         low = np.where(capped, rows / slow, mid / (1 + share))
         high = np.where(capped, rows / fast, mid * (1 + share))
         return Estimates(np.minimum(low, mid), mid, np.maximum(high, mid))
 
-    def half_width(self, points: Points, rows: Vector) -> Vector:
-        """Return half of the 90 % interval of the time of a batch, as a share."""
-        overhead_s, each_s = self.times(points)
+    def half_width(self, points: Points, rows: Vector, seconds: Vector) -> Vector:
+        """Return half of the 90 % interval of the time of a batch that the law predicts, as a share."""
         terms = _terms(points, rows) * self.unit
         error, freedom = self.uncertainty
-        fit = np.einsum("...i,ij,...j", terms, self.covariance, terms) / (overhead_s + rows * each_s) ** 2
+        fit = np.einsum("...i,ij,...j", terms, self.covariance, terms) / seconds**2
         cost = self.evidence.noise / max(1, len(self.evidence.recent))
         of_law = quantile(freedom) ** 2 * (np.maximum(fit, 0.0) + error**2)
         half: Vector = np.sqrt(of_law + quantile(math.inf) ** 2 * cost)
@@ -131,7 +129,7 @@ class FittedBatchTime:
         compared = [at for at, each in enumerate(self.evidence.sums) if each.batches >= MIN_BATCHES]
         if len(self.evidence.sums) < 2 or not compared:
             return np.zeros(0), np.zeros(0), np.zeros(0)
-        sums = np.array(self.evidence.sums)[compared]
+        sums = table(self.evidence.sums)[compared]
         rows, seconds = sums[:, 8] / sums[:, 7], sums[:, 10] / sums[:, 7]  # means weighted by rows
         terms = _terms(points_of(sums), rows) * self.unit
         precisions = self.precision - self.grams[compared]
@@ -148,6 +146,7 @@ class FittedBatchTime:
         influence[np.arange(len(compared)), compared] = 0.0
         return errors, known, np.square(influence).sum(axis=1)
 
+    @cached_property
     def summary(self) -> LawSummary:
         """Return the parameters with their intervals, and the error for held-out placements.
 
@@ -177,7 +176,7 @@ class FittedBatchTime:
     @property
     def warnings(self) -> tuple[Problem, ...]:
         """Batches too equal to show the time of a row, and a placement that does not fit, as with a wrong weight."""
-        row_s = next(each for each in self.summary().parameters if each.name == "row_s")
+        row_s = next(each for each in self.summary.parameters if each.name == "row_s")
         rows = self.evidence.max_rows
         alike = () if row_s.identified else (Problem("model-rows-alike", {"rows": rows}),)
         errors = self.held_out.errors
@@ -204,7 +203,7 @@ _REPORTED = (
     ("even_share", "1"),
 )
 #: They as sums of the parameters; the last one is relative to twice the time of a row.
-_REPORTED_OF = np.eye(TERMS)[[0, 1, 3, 4, 5, 2]]
+_REPORTED_OF = _ONES[[0, 1, 3, 4, 5, 2]]
 _REPORTED_OF[1, 2], _REPORTED_OF[5, 1] = 1, -1
 _MOST = np.array([*[np.inf] * 5, 1.0])
 
@@ -227,7 +226,8 @@ def fit_batch_time(evidence: BatchEvidence) -> FittedBatchTime | None:
     """
     if not evidence.sums:
         return None
-    sums = np.array(evidence.sums)
+    sums = table(evidence.sums)
+    weight, even_weight, driver_ms, pair_ms = sums[:, :4].T
     newest_s = sums[:, 5].max()
     # The newest placement counts in full.
     share = np.minimum(1.0, EARLIER_BATCHES / sums[:, 4]) * 0.5 ** ((newest_s - sums[:, 5]) / HALF_LIFE_S)
@@ -235,22 +235,29 @@ def fit_batch_time(evidence: BatchEvidence) -> FittedBatchTime | None:
     share *= min(1.0, NOISE_PRIOR / evidence.noise)
     one, rows, squared_rows, seconds, both = share * sums[:, 6:].T
     unit = _PRIOR_SPREAD * [1.0, evidence.row_s, evidence.row_s, evidence.row_s, 1.0, 1.0]
-    fixed = _terms(points_of(sums), np.zeros(len(sums))) * unit
-    per_row = _terms(points_of(sums), np.ones(len(sums))) * unit - fixed
+    fixed, per_row = np.zeros((2, len(sums), TERMS))  # the terms without rows, and those of a row
+    fixed[:, 0], fixed[:, 4], fixed[:, 5] = 1.0, driver_ms / 1000, pair_ms / 1000
+    per_row[:, 1], per_row[:, 2], per_row[:, 3] = 1 / weight, 1 / even_weight, 1.0
+    fixed, per_row = fixed * unit, per_row * unit
     cross = fixed[:, :, None] * per_row[:, None, :]
     grams = (
-        one[:, None, None] * fixed[:, :, None] * fixed[:, None, :]
+        (one[:, None] * fixed)[:, :, None] * fixed[:, None, :]
         + rows[:, None, None] * (cross + cross.transpose(0, 2, 1))
-        + squared_rows[:, None, None] * per_row[:, :, None] * per_row[:, None, :]
+        + (squared_rows[:, None] * per_row)[:, :, None] * per_row[:, None, :]
     )
     moments = seconds[:, None] * fixed + both[:, None] * per_row
-    precision = np.eye(TERMS) + grams.sum(axis=0)
-    precision += _LEAST_STIFFNESS * np.trace(precision) * np.eye(TERMS)
+    precision = _ONES + grams.sum(axis=0)
+    precision += _LEAST_STIFFNESS * np.trace(precision) * _ONES
     theta = unit * _non_negative(precision, _PRIOR / _PRIOR_SPREAD + moments.sum(axis=0))
     theta[2] = max(theta[2], _MIN_SHARE * evidence.row_s - theta[1])
     return FittedBatchTime(
         theta=tuple(theta.tolist()), evidence=evidence, unit=unit, precision=precision, grams=grams, moments=moments
     )
+
+
+def _limit_s(points: Points, overhead_s: Vector) -> Vector:
+    """Return the longest batch of a query without a cap: its trigger interval, unless the overhead is long."""
+    return np.maximum(np.maximum(points.trigger_s, 2 * overhead_s), SMALLEST)
 
 
 def points_of(sums: Vector) -> Points:

@@ -99,6 +99,7 @@ class FittedEq1:
         widen_low, widen_high = self._widening(capacity, nd_ms)
         return Estimates(np.maximum(mid - half, 0.0) * np.exp(-widen_low), mid, (mid + half) * np.exp(widen_high))
 
+    @property
     def summary(self) -> LawSummary:
         """Return the parameters with their intervals, and the error for held-out placements."""
         half = self.uncertainty.half_width * np.sqrt(np.maximum(np.diag(self.uncertainty.covariance), 0.0))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from perfmodel.batch_evidence import BatchEvidence
 from perfmodel.batch_time import BATCH_TIME, FittedBatchTime, fit_batch_time
 from perfmodel.eq1 import EQ1, FittedEq1, fit_eq1
 from perfmodel.points import Estimates, Points, Vector
-from perfmodel.readings import HALF_LIFE_S, MAX_AGE_S, Reading, at_present_cost
+from perfmodel.readings import HALF_LIFE_S, MAX_AGE_S, KeyedReadings, Reading, at_present_cost
 from perfmodel.summary import MAX_HELD_OUT_ERROR_PCT, MIN_CONDITIONS, LawSummary, ModelSummary
 
 AUTO = "auto"
@@ -38,14 +38,14 @@ class CapacityModel:
     @cached_property
     def summary(self) -> ModelSummary:
         """The figures of both laws."""
-        eq1 = LawSummary(law=EQ1) if self.eq1 is None else self.eq1.summary()
-        batch_time = LawSummary(law=BATCH_TIME) if self.batch_time is None else self.batch_time.summary()
+        eq1 = LawSummary(law=EQ1) if self.eq1 is None else self.eq1.summary
+        batch_time = LawSummary(law=BATCH_TIME) if self.batch_time is None else self.batch_time.summary
         return summary_of(self.used, (eq1, batch_time))
 
 
 def summary_of(used: FittedEq1 | FittedBatchTime, laws: Sequence[LawSummary] = ()) -> ModelSummary:
     """Return the summary of a model that uses a law; by default it has no other."""
-    laws = tuple(laws) or (used.summary(),)
+    laws = tuple(laws) or (used.summary,)
     error_pct, conditions = next((each.held_out_error_pct, each.conditions) for each in laws if each.law == used.law)
     return ModelSummary(
         law=used.law,
@@ -72,9 +72,14 @@ def fit_model(
     """
     eq1 = fit_eq1(at_present_cost(readings), now_s, max_age_s=MAX_AGE_S, half_life_s=HALF_LIFE_S)
     batch_time = fit_batch_time(batches)
-    placements = {(each.replicas, round(each.nd_max_ms)) for each in readings}
-    used = _chosen(BATCH_TIME if law == AUTO and len(placements) < COMPARED_FROM else law, eq1, batch_time)
+    is_compared = law != AUTO or _placements(KeyedReadings(readings)) >= COMPARED_FROM
+    used = _chosen(law if is_compared else BATCH_TIME, eq1, batch_time)
     return None if used is None else CapacityModel(eq1=eq1, batch_time=batch_time, used=used)
+
+
+@lru_cache(maxsize=256)  # Analyze and Plan use the same readings
+def _placements(readings: KeyedReadings) -> int:
+    return len({(each.replicas, round(each.nd_max_ms)) for each in readings})
 
 
 def _chosen(law: str, eq1: FittedEq1 | None, batch_time: FittedBatchTime | None) -> FittedEq1 | FittedBatchTime | None:

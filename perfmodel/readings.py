@@ -117,7 +117,7 @@ class Distinct(NamedTuple):
     warnings: tuple[Problem, ...]
 
 
-class _Readings(tuple[Reading, ...]):
+class KeyedReadings(tuple[Reading, ...]):
     """Readings as a cache key: equal ones are mostly identical objects, so that a comparison is cheap."""
 
     __slots__ = ()
@@ -132,11 +132,11 @@ def at_present_cost(readings: Sequence[Reading]) -> Sequence[Reading]:
     Where the newest ones of some conditions contradict those before, all earlier ones are scaled, whatever their
     conditions: what they show of replicas and delays still holds.
     """
-    return _at_present_cost(_Readings(readings))
+    return _at_present_cost(KeyedReadings(readings))
 
 
 @lru_cache(maxsize=256)
-def _at_present_cost(readings: _Readings) -> Sequence[Reading]:
+def _at_present_cost(readings: KeyedReadings) -> Sequence[Reading]:
     ordered = sorted(readings, key=lambda reading: (reading.at_s, reading.capacity, reading.nd_max_ms))
     homes = {id(reading): home for home, group in enumerate(_groups(ordered)) for reading in group}
     logs, scales = np.log([reading.rows_per_s for reading in ordered]), np.zeros(len(ordered))
@@ -176,13 +176,13 @@ def distinct_conditions(
         return Distinct((), 0, ())
     now_s = max(reading.at_s for reading in readings) if now_s is None else now_s
     oldest_s = -math.inf if max_age_s is None else now_s - max_age_s
-    young = _Readings(reading for reading in readings if reading.at_s >= oldest_s)
+    young = KeyedReadings(reading for reading in readings if reading.at_s >= oldest_s)
     # The newest reading has full weight; hence the weights change only with the readings.
     return _grouped(young, half_life_s)
 
 
 @lru_cache(maxsize=2048)
-def _grouped(readings: _Readings, half_life_s: float | None) -> Distinct:
+def _grouped(readings: KeyedReadings, half_life_s: float | None) -> Distinct:
     groups = _groups(readings)
     since_s = max((_changed_at_s(group) for group in groups), default=-math.inf)
     warnings: list[Problem] = []

@@ -20,6 +20,7 @@ from perfmodel.batch_evidence import (
     MeanBatch,
     PlacementSums,
     known_sums,
+    table,
     with_batches,
 )
 from perfmodel.batch_time import FittedBatchTime, fit_batch_time, points_of
@@ -73,10 +74,11 @@ def _deviations(law: FittedBatchTime, evidence: BatchEvidence) -> tuple[Vector, 
 
     They are compared with the earlier batches of their placement, or with the law, which may be wrong for a new one.
     """
-    batches = np.array(evidence.recent)
+    batches = table(evidence.recent)
     points, (rows, seconds) = points_of(batches[:, 2:]), batches.T[:2]
     overhead_s, each_s = law.times(points)
-    expected_s, is_known = overhead_s + each_s * rows, np.zeros(len(batches), dtype=bool)
+    law_s, is_known = overhead_s + each_s * rows, np.zeros(len(batches), dtype=bool)
+    expected_s = law_s.copy()
     # The share of the law's variance that counts: a known placement needs it only for a difference in rows.
     share, chance = np.ones(len(batches)), np.full(len(batches), evidence.noise)
     for conditions in {each[2:6] for each in evidence.recent}:
@@ -89,7 +91,7 @@ def _deviations(law: FittedBatchTime, evidence: BatchEvidence) -> tuple[Vector, 
             chance[alike] += alike.sum() * evidence.noise / known.batches
         share[alike] *= alike.sum()
     if (share > LEAST_SHARE).any():
-        chance += share * (law.half_width(points, rows) / quantile(math.inf)) ** 2
+        chance += share * (law.half_width(points, rows, law_s) / quantile(math.inf)) ** 2
     return np.asarray(seconds / expected_s - 1), 1 / chance, is_known
 
 
@@ -128,9 +130,9 @@ def _rescaled(evidence: BatchEvidence, law: FittedBatchTime, change: float, rows
 
     Mostly the time of the rows is scaled, and the fixed time a little: one placement cannot show which of them it was.
     """
-    sums = np.array(evidence.placements)
+    sums = table(evidence.placements)
     overhead_s, each_s = law.times(points_of(sums))
-    here_s, rows_here_s = law.times(points_of(np.array(evidence.recent[-1:])[:, 2:]))
+    here_s, rows_here_s = law.times(points_of(table(evidence.recent[-1:])[:, 2:]))
     fixed, of_rows = float(here_s[0]), rows * float(rows_here_s[0])
     unit = change * (fixed + of_rows) / (FIXED_SHARE * fixed**2 + of_rows**2)
     factors = np.clip(1 + unit * np.array([FIXED_SHARE * fixed, of_rows]), LEAST, MOST)

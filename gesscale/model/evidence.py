@@ -6,6 +6,15 @@ from itertools import pairwise
 from gesscale.model.observation import Batch
 
 
+def first_that_matters(batches: Sequence[Batch], first: int) -> int:
+    """Return the first batch that decides whether the batches from an index on are saturated or warm.
+
+    These depend on the two batches before them, and on the last one with rows.
+    """
+    last_with_rows = next((index for index in reversed(range(first)) if batches[index].rows > 0), 0)
+    return max(0, min(first - 2, last_with_rows))
+
+
 def mark_saturated(batches: Sequence[Batch]) -> list[bool]:
     """Return for each batch whether the operator was saturated.
 

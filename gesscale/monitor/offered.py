@@ -39,7 +39,7 @@ def driver_points(run: Sequence[Batch]) -> list[OfferedPoint]:
     points: list[OfferedPoint] = []
     next_s = next_rows = math.inf
     for batch in reversed(run):
-        rows, at_s = batch.offered_rows_total, batch.began_s
+        rows, at_s = batch.offered_rows_total, batch.ended_at_s - batch.seconds
         if rows is None or at_s >= next_s:
             continue
         if rows > next_rows:
@@ -79,12 +79,12 @@ def add_rests(points: list[OfferedPoint], run: Sequence[Batch], window_began_s: 
     Otherwise they may have come at any time since the batch before.
     """
     for before, first, following in zip(run, run[1:], run[2:], strict=False):
-        if not (first.follows(before) and following.follows(first)):
+        trigger_s, began_s = first.trigger_s or _UNKNOWN_TRIGGER_S, first.ended_at_s - first.seconds
+        if not began_s - before.ended_at_s >= trigger_s > following.began_s - first.ended_at_s:
             continue
-        trigger_s, began_s = trigger_or_default_s(first), first.began_s
         totals = [each.offered_rows_total for each in (before, first, following)]
         known = [total for total in totals if total is not None]
-        if len(known) < 3 or not began_s - before.ended_at_s >= trigger_s > following.began_s - first.ended_at_s:
+        if len(known) < 3 or not (first.follows(before) and following.follows(first)):
             continue
         next_rate = (known[2] - known[1]) / max(trigger_s, following.began_s - began_s)
         if known[1] - known[0] <= 2 * trigger_s * next_rate:

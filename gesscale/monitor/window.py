@@ -3,14 +3,14 @@
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 from gesscale.batch_record import HostWork
 from gesscale.common.errors import Problem
 from gesscale.model.cycles import PATIENT_CYCLES, WINDOW_CYCLES, cycle_s
-from gesscale.model.evidence import mark_saturated, mark_warm
+from gesscale.model.evidence import first_that_matters, mark_saturated, mark_warm
 from gesscale.model.observation import Batch, MissingReading, NodeReading, OperatorReading
 from gesscale.model.offered import OfferedPoint
 from gesscale.monitor.batch_screen import ScreenedBatches
@@ -84,9 +84,16 @@ def summarise(
     span = _span(batches, progress_s=progress_s, window_began_s=now_s - window_s)
     if span.until_s <= span.begin_s:
         return missing_reading(operator, "metrics-silent", stale=True, age_s=now_s - progress_s, window_s=window_s)
-    reading = _reading(operator, batches, span, now_s=now_s, window_s=window_s, cpu_share=cpu_share, by_node=by_node)
-    problem = str(screened.newest_problem) if screened.newest_problem else ""
-    return replace(reading, running_s=running_s, problem=problem)
+    return _reading(
+        operator,
+        screened,
+        span,
+        now_s=now_s,
+        window_s=window_s,
+        running_s=running_s,
+        cpu_share=cpu_share,
+        by_node=by_node,
+    )
 
 
 def _without_batches(operator: str, problems: Sequence[Problem], running_s: float | None) -> MissingReading:
@@ -140,14 +147,16 @@ def _span(batches: Sequence[Batch], *, progress_s: float, window_began_s: float)
 
 def _reading(
     operator: str,
-    batches: Sequence[Batch],
+    screened: ScreenedBatches,
     span: _Span,
     *,
     now_s: float,
     window_s: float,
+    running_s: float | None,
     cpu_share: float | None,
     by_node: ByNode | None,
 ) -> OperatorReading:
+    batches = screened.batches
     newest = batches[-1]
     placement = tuple(sorted(set(newest.nodes)))
     inside, run = batches[span.first :], newest_run(batches)
@@ -159,9 +168,7 @@ def _reading(
     began = [batch.began_s for batch in inside]
     duration_s = max(_MIN_DURATION_S, span.until_s - span.begin_s - _gap_s(inside))
     busy_s = sum([batch.ended_at_s - max(at_s, span.begin_s) for batch, at_s in zip(inside, began, strict=True)])
-    # Whether a batch is saturated or warm depends on the two batches before it and the last one with rows.
-    last_with_rows = next((index for index in reversed(range(span.first)) if batches[index].rows > 0), 0)
-    since = max(0, min(span.first - 2, last_with_rows))
+    since = first_that_matters(batches, span.first)
     recent, skipped = batches[since:], span.first - since
     is_saturated, is_warm = mark_saturated(recent)[skipped:], mark_warm(recent)[skipped:]
     nodes = by_node(inside, placement, duration_s) if by_node else {}
@@ -183,7 +190,7 @@ def _reading(
             for batch, at_s, evidence in zip(inside, began, is_warm, strict=True)
             if evidence and not batch.fixed_slots and at_s >= now_s - window_s
         ),
-        batches=tuple(batches),
+        batches=batches,
         trigger_s=newest.trigger_s,
         useful_replicas=useful_replicas(
             run, [batch for batch, full, warm in zip(inside, is_saturated, is_warm, strict=True) if full and warm]
@@ -191,6 +198,8 @@ def _reading(
         busiest_share=_busiest_share(by_node, [batch for batch in inside if batch.is_late], placement),
         fixed_slots=bool(newest.fixed_slots),
         idle_at_s=span.until_s if span.is_idle else None,
+        running_s=running_s,
+        problem=str(screened.newest_problem) if screened.newest_problem else "",
     )
 
 

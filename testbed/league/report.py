@@ -28,7 +28,6 @@ _METRICS = {
     **{name: (name, 1.0) for name in ("undone_changes", "latency_p99_s", *PAPERS_METRICS)},
 }
 _HEADINGS = {
-    TOTAL_COST: "total cost",
     REPLICAS: "replica-min",
     LATE: "late min",
     "reconfigurations": "changes",
@@ -299,7 +298,7 @@ class LeagueReport:
             f"oldest row is older than {self.experiment.slo_s:g} s, and {self.change_price:g} for each change. Rank 1 "
             f"is the lowest cost on a load. Brackets: 95 % intervals over the repetitions; of two repetitions their "
             f"range. Undone: changes undone within {self.experiment.undone_within_s:g} s. Below the load: share of "
-            f"time with fewer replicas than it needs."
+            f"time with fewer replicas than it needs. Two figures in a cell: live, simulated."
         )
 
     def tables(self) -> list[ReportTable]:
@@ -319,19 +318,22 @@ class LeagueReport:
 
 
 def _of_load(title: str, figures: Mapping[str, str], entries: Sequence[LeagueEntry]) -> ReportTable:
-    headings = ["policy", "runs", "rank live", "rank simulated"]
-    headings += [f"{each} {side}" for each in figures.values() for side in ("live", "simulated")]
+    """Tabulate the costs with their intervals, and the means of the figures: live, simulated."""
     rows = [
         [
             short_name(entry.policy),
             f"{entry.runs} ({entry.lost} lost)" if entry.lost else f"{entry.runs}",
-            figure(entry.live_rank),
-            figure(entry.simulated_rank),
-            *(format_interval(side[name]) for name in figures for side in (entry.live, entry.simulated)),
+            f"{figure(entry.live_rank)}, {figure(entry.simulated_rank)}",
+            *(format_interval(side[TOTAL_COST]) for side in (entry.live, entry.simulated)),
+            *(", ".join(_mean(side[name]) for side in (entry.live, entry.simulated)) for name in figures),
         ]
         for entry in entries
     ]
-    return ReportTable(title, headings, rows)
+    return ReportTable(title, ["policy", "runs", "rank", "cost live", "cost simulated", *figures.values()], rows)
+
+
+def _mean(interval: Interval | None) -> str:
+    return figure(None if interval is None else interval.mean)
 
 
 def _of_pairs(pairs: Sequence[PairOrder]) -> ReportTable:

@@ -13,8 +13,8 @@ def nexmark(
     query: Annotated[str, typer.Argument(help="q1, q3, q5 or q11.")] = "q5",
     policy: Annotated[str, typer.Option(help="The policy that scales.")] = "gesscale",
     topology: Annotated[str, typer.Option(help="A topology file, or a bundled one's name.")] = "edge8",
-    seconds: Annotated[float, typer.Option(min=60, help="Length of the compressed day, s.")] = 210.0,
-    max_rows_per_s: Annotated[float, typer.Option(min=30, help="Events per second at the peak.")] = 170.0,
+    seconds: Annotated[float, typer.Option(min=60, help="Length of the compressed day, s.")] = 180.0,
+    max_rows_per_s: Annotated[float, typer.Option(min=30, help="Events per second at the peak.")] = 130.0,
     kafka: Annotated[bool, typer.Option("--kafka", help="Send the events through a Kafka topic.")] = False,
     reports: Annotated[Path, typer.Option(help="Parent of the report's folder.")] = Path("reports"),
     verbose: Annotated[

@@ -180,9 +180,9 @@ class NexmarkDay:
     policy: str
     topology: str = "edge8"
     #: Length of the day, seconds.
-    day_s: float = 210.0
+    day_s: float = 180.0
     #: Events due per second at the day's peak; one replica processes less than 125.
-    max_rows_per_s: float = 170.0
+    max_rows_per_s: float = 130.0
     #: Whether the events go through a topic of a real broker; otherwise the source generates them.
     kafka: bool = False
 

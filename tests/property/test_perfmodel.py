@@ -117,7 +117,7 @@ def test_whatever_batches_there_are_a_law_predicts_or_there_is_none(steps, weigh
     assert (fitted is None) == (not evidence.sums)
     if fitted is not None:
         fitted.predict(Points.of(weight, nd_ms, cap_rows=cap_rows)).at(0)
-        assert all(math.isfinite(each.value) for each in fitted.summary().parameters)
+        assert all(math.isfinite(each.value) for each in fitted.summary.parameters)
 
 
 @few
@@ -125,4 +125,4 @@ def test_whatever_batches_there_are_a_law_predicts_or_there_is_none(steps, weigh
 def test_whatever_readings_there_are_equation_1_predicts(readings, weight, nd_ms):
     fitted = fit_eq1(readings)
     assert math.isfinite(fitted.predict(Points.of(weight, nd_ms)).at(0).high)
-    assert all(math.isfinite(each.value) for each in fitted.summary().parameters)
+    assert all(math.isfinite(each.value) for each in fitted.summary.parameters)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from gesscale.model.decision import Reason
-from gesscale.model.observation import Batch, WorkflowObservation
+from gesscale.model.observation import NodeReading, OperatorReading, WorkflowObservation
 from gesscale.model.order import Order
 from gesscale.model.workflow import Operator
 from gesscale.policies.gesscale.analysis.batch_caps import find_cap
@@ -69,7 +69,7 @@ class GesscaleMemo(Memo):
         reading, weights = observation.readings[operator.name], observation.node_weights
         batches, bucket_s = reading.batches, self.bucket_s(slo_s)
         since_s = observation.at_s - bucket_s
-        settled = {node: each for node, each in reading.by_node.items() if _in_every_batch(node, batches, since_s)}
+        settled = _working_since(reading, since_s)
         speeds = self.speeds.updated(settled, weights, self.period_s / bucket_s)
         warm = warm_samples(batches, self.learned_until_s, operator.driver_node, speeds.weights(weights), delays)
         evidence = learned(self.batches, warm)
@@ -103,6 +103,7 @@ class GesscaleMemo(Memo):
         return (*kept, *self.paces[-1:], (at_s, pace))
 
 
-def _in_every_batch(node: str, batches: Sequence[Batch], since_s: float) -> bool:
-    """Return True if a node took part in all batches that ended since an instant, so its replica is not new."""
-    return all(node in batch.nodes for batch in batches if batch.ended_at_s > since_s)
+def _working_since(reading: OperatorReading, since_s: float) -> dict[str, NodeReading]:
+    """Return the readings of nodes that took part in all batches that ended since an instant: no replica is new."""
+    placements = {batch.nodes for batch in reading.batches if batch.ended_at_s > since_s}
+    return {node: each for node, each in reading.by_node.items() if all(node in nodes for nodes in placements)}

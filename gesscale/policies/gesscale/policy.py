@@ -126,18 +126,18 @@ class GesscalePolicy:
             return same
         cap = self._cap(reading, memo)
         summary = replace(model.summary, warnings=(*model.summary.warnings, *map(str, cap.warnings)))
-        same = replace(same, model=summary, evidence=evidence)
         if len(memo.load.points) < 2:
-            return same
+            return replace(same, model=summary, evidence=evidence)
         fitted = self._operator_model(model, reading, weights, {}, knowledge, cap.cap)
-        same = replace(same, mst=fitted.mst(reading.placement))
         sized = placements(fitted, reading.placement, (), moves=False)
+        one_fewer = sized.nodes[reading.replicas - 2 : reading.replicas - 1] if reading.replicas > 1 else ()
+        present, *fewer = fitted.msts((reading.placement, *one_fewer))
+        same = replace(same, model=summary, evidence=evidence, mst=present)
         load = memo.load.forecast(memo.bucket_s(self._objective_s(reading))).rate
         detail = details.load_and_capacity(load, reading.replicas, sized.present_rows_per_s)
         if load > sized.present_rows_per_s:
             return replace(same, verdict=Verdict.MORE, reason=Reason.OVERLOADED, detail=detail)
-        fewer = fitted.mst(sized.nodes[reading.replicas - 2]) if reading.replicas > 1 else None
-        if fewer is not None and load <= fewer.low:
+        if any(each is not None and load <= each.low for each in fewer):
             return replace(same, verdict=Verdict.FEWER, reason=Reason.UNDERUSED, detail=detail)
         return replace(same, reason=Reason.WITHIN_TARGET, detail=detail)
 

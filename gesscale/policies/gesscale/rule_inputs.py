@@ -7,7 +7,7 @@ from statistics import NormalDist
 from gesscale.analyze.changes import change_times
 from gesscale.model.observation import OperatorReading
 from gesscale.model.order import Order
-from gesscale.policies.gesscale.analysis.capacity import OperatorModel
+from gesscale.policies.gesscale.analysis.capacity import OperatorModel, busy_rows_per_s
 from gesscale.policies.gesscale.analysis.demand import waiting_rows
 from gesscale.policies.gesscale.analysis.limits import too_few_recently
 from gesscale.policies.gesscale.analysis.placements import Placements
@@ -29,11 +29,14 @@ def sizes_of(
 
     The low end of fewer replicas is that at a pace slower by a factor.
     """
+    listed = (present, *(nodes for nodes, _ in sized.choices))
+    predicted = dict(zip(listed, sized.fitted.msts(listed), strict=True))
+    busy = busy_rows_per_s(reading)
 
     def size_of(nodes: _Nodes, mid: float) -> Size:
-        mst = sized.fitted.mst(nodes)
+        mst = predicted[nodes]
         low, high = (0.0, math.inf) if mst is None else (mst.low, max(mst.high, mid))
-        low = min(mid, max(low, sized.fitted.proportional_rows_per_s(reading, nodes)))
+        low = min(mid, max(low, sized.fitted.proportional_rows_per_s(reading.placement, busy, nodes)))
         low = low / slowdown if len(nodes) < len(present) else low
         moved = min(len(present), len(nodes)) - len(set(present) & set(nodes))
         price = sized.fitted.price_of(nodes) / len(nodes)

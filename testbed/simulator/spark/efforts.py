@@ -1,7 +1,8 @@
 """Distributes the work of a batch over its replicas and over time."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from testbed.simulator.plant import NO_EFFORT, Effort
 from testbed.simulator.spark.batch import BatchTimeline, ExecutorSet
@@ -53,24 +54,37 @@ class WorkSchedule:
         return self._time_s + self._replicas * (at_s - self._since_s)
 
 
-#: A finished batch: its executors, its timeline and its rows.
-FinishedBatch = tuple[ExecutorSet, BatchTimeline, int]
+@dataclass(slots=True)
+class FinishedBatch:
+    """A finished batch."""
+
+    executor_set: ExecutorSet
+    timeline: BatchTimeline
+    rows: int
+    _by_slot: Sequence[tuple[str, float, float, float]] | None = None  # many windows contain it
+
+    def by_slot(self, physics: SparkPhysics) -> Sequence[tuple[str, float, float, float]]:
+        """Return the node, rows, work and waiting of each slot, the times as shares of its executor."""
+        if self._by_slot is None:
+            executor_set = self.executor_set
+            nodes, slots, members = executor_set.nodes, executor_set.slots, executor_set.members
+            row_shares = _row_shares(physics, executor_set, self.timeline)
+            shares = zip(row_shares, *_times_s(physics, executor_set, self.timeline), strict=True)
+            self._by_slot = [
+                (nodes[member], share * self.rows, work_s / slots[member], waiting_s / slots[member])
+                for member, (share, work_s, waiting_s) in zip(members, shares, strict=True)
+            ]
+        return self._by_slot
 
 
 def efforts(physics: SparkPhysics, batches: Iterable[FinishedBatch]) -> Mapping[str, Effort]:
     """Return the work of each executor in some batches together, by node."""
-    found: dict[str, Effort] = {}
-    for executor_set, timeline, rows in batches:
-        row_shares = _row_shares(physics, executor_set, timeline)
-        shares = zip(row_shares, *_times_s(physics, executor_set, timeline), strict=True)
-        for slot, (share, work_s, waiting_s) in enumerate(shares):
-            member = executor_set.members[slot]
-            node, lanes = executor_set.nodes[member], executor_set.slots[member]
+    found: dict[str, tuple[float, float, float]] = {}
+    for batch in batches:
+        for node, rows, work_s, waiting_s in batch.by_slot(physics):
             total = found.get(node, NO_EFFORT)
-            found[node] = Effort(
-                total.rows + share * rows, total.work_s + work_s / lanes, total.waiting_s + waiting_s / lanes
-            )
-    return found
+            found[node] = total[0] + rows, total[1] + work_s, total[2] + waiting_s
+    return {node: Effort(*total) for node, total in found.items()}
 
 
 def _row_shares(physics: SparkPhysics, executor_set: ExecutorSet, timeline: BatchTimeline) -> list[float]:

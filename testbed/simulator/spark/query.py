@@ -262,8 +262,10 @@ class Query:
         self._work_schedule.plan(at_s, self.next_s, timeline.work_s, timeline.waiting_s)
 
     def _physics_at(self, at_s: float) -> SparkPhysics:
-        active = (physics for from_s, until_s, physics in self._cost_changes if from_s <= at_s < until_s)
-        return next(active, self.physics)
+        for from_s, until_s, physics in self._cost_changes:
+            if from_s <= at_s < until_s:
+                return physics
+        return self.physics
 
     def _is_delayed(self, at_s: float) -> bool:
         """Return whether the source has waited for more rows for as long as it may."""
@@ -276,8 +278,11 @@ class Query:
         event_from_s, event_until_s = self._stream.event_span(from_row, until_row)
         self._stream.forget(until_row)
         output_rows = self._emit(running.rows, at_s, event_from_s, event_until_s)
-        nodes, slots = self._replica_pool.period_at(at_s).nodes, period.executor_set.members
-        worked = {period.nodes[member] for member, tasks in zip(slots, timeline.tasks, strict=True) if tasks}
+        nodes = workers = self._replica_pool.period_at(at_s).nodes
+        if nodes != period.nodes or 0 in timeline.tasks:
+            slots = zip(period.executor_set.members, timeline.tasks, strict=True)
+            worked = {period.nodes[member] for member, tasks in slots if tasks}
+            workers = tuple(node for node in nodes if node in worked)
         self.batches.append(
             Batch(
                 batch_id=self._number,
@@ -285,7 +290,7 @@ class Query:
                 rows=running.rows,
                 seconds=at_s - running.begun_s,
                 nodes=nodes,
-                workers=tuple(node for node in nodes if node in worked),
+                workers=workers,
                 trigger_s=self.physics.trigger_s,
                 cap_rows=running.cap_rows,
                 offered_rows_total=running.offered_rows - self._counted_from_rows,
@@ -295,7 +300,7 @@ class Query:
                 tasks=max(sum(timeline.tasks), self.physics.state_partitions),
             )
         )
-        self._done.append((period.executor_set, timeline, running.rows))
+        self._done.append(FinishedBatch(period.executor_set, timeline, running.rows))
         self._number += 1
         if len(self.batches) == 2 * BATCHES_KEPT:
             del self.batches[:BATCHES_KEPT]

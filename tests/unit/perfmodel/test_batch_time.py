@@ -36,7 +36,7 @@ def capacity(fitted, n, rtt_ms=0.0, cap_rows=2400.0, **changes):
 
 
 def named(fitted):
-    return {each.name: each for each in fitted.summary().parameters}
+    return {each.name: each for each in fitted.summary.parameters}
 
 
 VARIED = evidence(batches(1), batches(2, 20), batches(3, 60), batches(2, 120), batches(4, 90))
@@ -129,18 +129,18 @@ def test_equal_rows_leave_fixed_time_and_rows_apart_only_by_the_prior():
     same, small = capacity(fitted, 2, cap_rows=3000), capacity(fitted, 2, cap_rows=300)
     assert same.mid == pytest.approx(3000 / 8.0, rel=0.01)
     assert small.high / small.low > same.high / same.low
-    assert fitted.summary().held_out_error_pct is None
+    assert fitted.summary.held_out_error_pct is None
 
 
 def test_a_clock_that_steps_back_is_harmless():
     forward = evidence(batches(1), batches(2, 20, from_s=1e6), batches(2, 20, from_s=10.0))
-    assert fit_batch_time(forward).summary().conditions == 2
+    assert fit_batch_time(forward).summary.conditions == 2
     assert capacity(fit_batch_time(forward), 2, 20).mid == pytest.approx(2400 / 6.64, rel=0.03)
 
 
 def test_held_out_placements_are_predicted_by_the_others():
     fitted = fit_batch_time(VARIED)
-    summary = fitted.summary()
+    summary = fitted.summary
     assert (summary.conditions, summary.readings) == (5, pytest.approx(5 * 30, rel=0.05))
     assert summary.held_out_error_pct < 4
     assert fitted.warnings == ()

@@ -38,7 +38,7 @@ def predicted(fitted, n, nd):
 )
 def test_what_the_readings_identify_is_fitted(readings, known):
     fitted = fit_eq1(readings)
-    parameters = {each.name: each for each in fitted.summary().parameters}
+    parameters = {each.name: each for each in fitted.summary.parameters}
     assert {name for name, each in parameters.items() if each.identified} == known
     for name, default in (("beta", 1.0), ("gamma", 0.0)):
         if name not in known:
@@ -139,13 +139,13 @@ def test_a_clock_that_steps_back_changes_nothing():
 def test_held_out_errors_are_those_of_fits_without_each_condition():
     # Exact Eq. 1: without one of six conditions the others still give all three parameters.
     exact = mst(*((n, nd, 2000 * n**0.8 - 4 * nd) for n in (1, 2, 4) for nd in (0, 100)))
-    summary = fit_eq1(exact).summary()
+    summary = fit_eq1(exact).summary
     assert (summary.conditions, summary.readings) == (6, 6)
     assert summary.held_out_error_pct == pytest.approx(0, abs=0.1)
     # One condition 20 % above the others: held out, it is predicted 1 / 1.2 - 1 = 17 % too low.
     odd = [*exact[:-1], Reading(replicas=4, nd_max_ms=100, rows_per_s=1.2 * exact[-1].rows_per_s)]
     assert fit_eq1(odd).uncertainty.held_out.errors[-1] == pytest.approx(-0.167, abs=0.005)
-    assert fit_eq1(exact[:1]).summary().held_out_error_pct is None
+    assert fit_eq1(exact[:1]).summary.held_out_error_pct is None
 
 
 def test_equation_1_describes_spark_within_about_5_percent(spark):
@@ -155,11 +155,11 @@ def test_equation_1_describes_spark_within_about_5_percent(spark):
     assert 100 * np.mean(errors) == pytest.approx(4.5, abs=0.5)
     assert fitted.theta == pytest.approx((2040, 0.845, 6.48), rel=0.02)
     # A single replica far away costs less than a fourth one as far: no gamma is right for both.
-    assert fitted.summary().held_out_error_pct == pytest.approx(9.8, abs=0.5)
+    assert fitted.summary.held_out_error_pct == pytest.approx(9.8, abs=0.5)
 
 
 def test_stateful_query_is_out_of_reach_of_equation_1(spark):
-    assert fit_eq1(spark("groupby")).summary().held_out_error_pct > 25
+    assert fit_eq1(spark("groupby")).summary.held_out_error_pct > 25
 
 
 @pytest.mark.parametrize("query", ["map", "groupby"])
@@ -175,7 +175,7 @@ def test_low_end_covers_what_few_readings_over_promise(spark, query, known):
 
 def test_equation_2_is_what_a_node_contributes_at_any_delay():
     fitted = fit_eq1(mst((1, 0, 100), (2, 200, 200), (4, 300, 400)), law=PROPORTIONAL)
-    assert [(each.name, each.identified) for each in fitted.summary().parameters] == [("alpha", True)]
+    assert [(each.name, each.identified) for each in fitted.summary.parameters] == [("alpha", True)]
     near, far = predicted(fitted, 3, 0), predicted(fitted, 3, 300)
     assert near == far
     assert near.mid == pytest.approx(300)

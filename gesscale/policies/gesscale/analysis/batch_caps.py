@@ -64,13 +64,17 @@ def _reported(stated: BatchCap | None, batches: Sequence[Batch]) -> BatchCap:
     """Return the cap that the newest batch reports; by replica if the driver, the settings or two sizes show this."""
     newest = batches[-1]
     assert newest.cap_rows is not None  # noqa: S101 - the caller checked
-    caps = {len(each.nodes): each.cap_rows / len(each.nodes) for each in batches if each.cap_rows and each.nodes}
-    by_replica = len(caps) > 1 and _equal(caps.values())
-    if newest.cap_rows_per_replica or by_replica or (stated is not None and stated.rows_per_replica):
+    if newest.cap_rows_per_replica or (stated is not None and stated.rows_per_replica) or _grows(batches):
         return BatchCap(
             rows_per_replica=newest.cap_rows_per_replica or max(1, newest.cap_rows // max(1, len(newest.nodes)))
         )
     return BatchCap(rows=newest.cap_rows)
+
+
+def _grows(batches: Sequence[Batch]) -> bool:
+    """Return whether batches on different numbers of replicas show that the cap grows with them."""
+    caps = {len(each.nodes): each.cap_rows / len(each.nodes) for each in batches if each.cap_rows and each.nodes}
+    return len(caps) > 1 and _equal(caps.values())
 
 
 def _rows_of_capped(batches: Sequence[Batch]) -> int | None:

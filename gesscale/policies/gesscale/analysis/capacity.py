@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gesscale.model.evidence import mark_warm
+from gesscale.model.evidence import first_that_matters, mark_warm
 from gesscale.model.observation import Batch, OperatorReading
 from gesscale.model.workflow import BatchCap, Operator
 from latency_map import LatencyMap
@@ -48,15 +48,18 @@ class OperatorModel:
 
     def mst(self, nodes: Sequence[str]) -> Estimate | None:
         """Predict the MST of a placement with a 90 % interval; None if a delay is unknown."""
-        point = self._point(nodes)
-        if np.isnan(point.nd_max_ms).any():
-            return None
-        return self.model.predict(point).at(0)
+        return self.msts((nodes,))[0]
+
+    def msts(self, placements: Sequence[Sequence[str]]) -> list[Estimate | None]:
+        """Predict the MST of each of some placements; None if a delay is unknown."""
+        points = self._points(placements)
+        predicted = self.model.predict(points)
+        return [None if unknown else predicted.at(at) for at, unknown in enumerate(np.isnan(points.nd_max_ms).tolist())]
 
     def overhead_s(self, nodes: Sequence[str]) -> float:
         """Return the time of a batch on a placement that its rows do not change; 0 if it is unknown."""
         law = self.model.batch_time
-        return 0.0 if law is None else float(np.nan_to_num(law.times(self._point(nodes))[0][0]))
+        return 0.0 if law is None else float(np.nan_to_num(law.times(self._points((nodes,)))[0][0]))
 
     def round_trips_ms(self, nodes: Sequence[str]) -> float:
         """Return the longest round trip to the driver plus that between two of the nodes; NaN if one is unknown."""
@@ -67,39 +70,59 @@ class OperatorModel:
         now, then = _weights(nodes, self.weights), _weights(before, self.weights)
         return min(now[0] / then[0], now[1] / then[1])
 
-    def _point(self, nodes: Sequence[str]) -> Points:
-        driver_ms, pair_ms = max_trips_ms(tuple(nodes), self.operator.driver_node, self.delays)
-        weight, even_weight = _weights(nodes, self.weights)
-        return Points.of(
-            weight,
-            driver_ms,
+    def _points(self, placements: Sequence[Sequence[str]]) -> Points:
+        conditions = [
+            (
+                *_weights(nodes, self.weights),
+                *max_trips_ms(tuple(nodes), self.operator.driver_node, self.delays),
+                self.cap_rows(len(nodes)),
+            )
+            for nodes in placements
+        ]
+        weight, even_weight, driver_ms, pair_ms, cap_rows = np.array(conditions).T
+        return Points(
+            weight=weight,
             even_weight=even_weight,
+            driver_ms=driver_ms,
             pair_ms=pair_ms,
-            cap_rows=self.cap_rows(len(nodes)),
+            cap_rows=cap_rows,
             trigger_s=self.trigger_s,
         )
 
-    def proportional_rows_per_s(self, reading: OperatorReading, nodes: Sequence[str]) -> float:
-        """Return what some of the present replicas carry at least: their share of what all of them process while busy.
+    def proportional_rows_per_s(self, placement: Sequence[str], busy_rows_per_s: float, nodes: Sequence[str]) -> float:
+        """Return what some replicas of a placement carry at least: their share of what all of them do while busy.
 
-        Fewer replicas do not lose more time to delays, so each of them processes at least as much as now. It is the low
-        end of a 90 % interval over the warm batches on all present nodes; 0 for other nodes, or with too few batches.
+        Fewer replicas do not lose more time to delays, so each of them processes at least as much as now. 0 for other
+        nodes.
         """
-        present = set(reading.placement)
-        warm = [each for each in reading.warm_batches if set(each.nodes) == present and each.seconds > 0]
-        if not set(nodes) <= present or len(warm) < _MIN_BATCHES:
+        present = set(placement)
+        if not set(nodes) <= present:
             return 0.0
-        rates = np.array([each.rows / each.seconds for each in warm])
         weight, every_weight = (sum(self.weights.get(node, 1.0) for node in of) for of in (nodes, present))
         share = min(len(nodes) / len(present), weight / every_weight)
-        return max(0.0, share * float(rates.mean() - _Z_90 * rates.std(ddof=1) / math.sqrt(len(rates))))
+        return max(0.0, share * busy_rows_per_s)
+
+
+def busy_rows_per_s(reading: OperatorReading) -> float:
+    """Return the low end of a 90 % interval of what the present replicas process while busy.
+
+    It is that of the warm batches on all present nodes; 0 with too few of them.
+    """
+    present = set(reading.placement)
+    warm = [each for each in reading.warm_batches if set(each.nodes) == present and each.seconds > 0]
+    if len(warm) < _MIN_BATCHES:
+        return 0.0
+    rates = np.array([each.rows / each.seconds for each in warm])
+    return float(rates.mean() - _Z_90 * rates.std(ddof=1) / math.sqrt(len(rates)))
 
 
 def warm_samples(
     batches: Sequence[Batch], since_s: float, driver_node: str, weights: Mapping[str, float], delays: LatencyMap | None
 ) -> Iterator[BatchSample]:
     """Yield the warm batches that ended after an instant as samples; without a delay in the map one is not usable."""
-    for batch, is_warm in zip(batches, mark_warm(batches), strict=True):
+    first = next((at for at in range(len(batches), 0, -1) if batches[at - 1].ended_at_s <= since_s), 0)
+    began = first_that_matters(batches, first)
+    for batch, is_warm in zip(batches[began:], mark_warm(batches[began:]), strict=True):
         if is_warm and batch.ended_at_s > since_s and batch.nodes:
             conditions = (*_weights(batch.nodes, weights), *max_trips_ms(batch.nodes, driver_node, delays))
             yield BatchSample(batch.rows, batch.seconds, *conditions, batch.ended_at_s)

@@ -7,7 +7,7 @@ load within a bucket is irrelevant.
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -115,13 +115,9 @@ class LoadHistory(BaseModel):
     def forecast(self, bucket_s: float) -> Forecast:
         """Forecast the next bucket; the rate is 0 if nothing is known."""
         level, growth = self._level_and_growth(bucket_s)
-        one, both, two = self.gram
-        gram = np.array([[one, both], [both, two]]) + np.diag(_PRIOR_WEIGHTS)
-        found = np.linalg.solve(gram, np.array(self.moments) + _PRIOR_WEIGHTS * _PRIOR_SLOPES)
-        slopes = np.clip(found, *_SLOPE_RANGES)
         prior = _PRIOR_SPREAD_BUCKETS * (_PRIOR_SPREAD_SHARE * max(level, 1.0)) ** 2
         return Forecast(
-            rate=max(0.0, level + float(slopes @ (self.newest - level, growth))),
+            rate=max(0.0, level + float(_slopes(self.gram, self.moments) @ (self.newest - level, growth))),
             spread=math.sqrt((self.squared_errors + prior) / (self.errors + _PRIOR_SPREAD_BUCKETS)),
             newest=self.newest,
         )
@@ -144,10 +140,10 @@ class LoadHistory(BaseModel):
 
         These rows may have waited in the source since the batch before.
         """
-        known, times = list(self.points), {each.at_s for each in counted}
+        known = self.points
         has_grown = counted[-1].rows > self.counted_rows
-        while has_grown and len(known) > 1 and known[-1].at_s not in times and known[-1].rows == known[-2].rows:
-            known.pop()
+        while has_grown and len(known) > 1 and known[-1].rows == known[-2].rows and not _holds(counted, known[-1].at_s):
+            known = known[:-1]
         return known
 
     def _continued(self, counted: Sequence[OfferedPoint], bucket_s: float) -> Sequence[OfferedPoint]:
@@ -169,7 +165,8 @@ class LoadHistory(BaseModel):
     def _scored(self, bucket_s: float) -> "LoadHistory":
         """Learn from the forecasts whose buckets have passed."""
         times, rows = _history_arrays(_PointsKey(self.points))
-        gram, moments = np.array(self.gram), np.array(self.moments)
+        gram: Sequence[float] = self.gram
+        moments: Sequence[float] = self.moments
         squared_errors, errors = self.squared_errors, self.errors
         passed = [each for each in self.pending if each.at_s + bucket_s <= times[-1]]
         for each in passed:
@@ -180,8 +177,8 @@ class LoadHistory(BaseModel):
             # Large errors have less weight: a jump is not the usual slope of the load.
             weight = each.share / (0.05 * scale + abs(error)) / scale
             one, two = each.beyond, each.growth
-            gram = fade * gram + weight * np.array([one * one, one * two, two * two])
-            moments = fade * moments + weight * (rate - each.level) * np.array([one, two])
+            gram = _faded(gram, fade, weight, (one * one, one * two, two * two))
+            moments = _faded(moments, fade, weight * (rate - each.level), (one, two))
             largest = min(abs(error), _LARGEST_ERROR_SHARE * scale)
             squared_errors = fade * squared_errors + each.share * largest**2
             errors = fade * errors + each.share
@@ -217,6 +214,23 @@ def _was_idle_before(batches: Sequence[Batch]) -> bool:
     return batches[-1].began_s - batches[-2].ended_at_s >= (batches[-1].trigger_s or math.inf)
 
 
+def _faded(sums: Sequence[float], fade: float, weight: float, added: Sequence[float]) -> Sequence[float]:
+    return [fade * old + weight * new for old, new in zip(sums, added, strict=True)]
+
+
+def _holds(points: Sequence[OfferedPoint], at_s: float) -> bool:
+    return any(each.at_s == at_s for each in points)
+
+
+@lru_cache(maxsize=8)  # a step forecasts several times
+def _slopes(gram: tuple[float, float, float], moments: tuple[float, float]) -> Array:
+    """Return the slopes of the next growth on the excess of the newest rate and on the last growth."""
+    one, both, two = gram
+    weights = np.array([[one, both], [both, two]]) + np.diag(_PRIOR_WEIGHTS)
+    found = np.linalg.solve(weights, np.array(moments) + _PRIOR_WEIGHTS * _PRIOR_SLOPES)
+    return np.clip(found, *_SLOPE_RANGES)
+
+
 class _PointsKey(tuple[OfferedPoint, ...]):
     """Points as a cache key; equal points are mostly identical objects."""
 
@@ -228,10 +242,9 @@ class _PointsKey(tuple[OfferedPoint, ...]):
 
 @lru_cache(maxsize=8)  # a step uses the same points several times
 def _history_arrays(points: _PointsKey) -> tuple[Array, Array]:
-    columns = np.array(points).T
+    columns = np.fromiter(chain.from_iterable(points), np.float64, 2 * len(points)).reshape(-1, 2)
     columns.setflags(write=False)
-    times, rows = columns
-    return times, rows
+    return columns[:, 0], columns[:, 1]
 
 
 @lru_cache(maxsize=8)

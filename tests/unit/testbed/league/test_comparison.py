@@ -63,8 +63,11 @@ def test_changes_and_undone_ones_are_in_tables_and_json():
     # 10 replica-minutes and 8 changes at the default price of 2; the simulated runs have none
     assert (entry.live["total_cost"].mean, entry.simulated["total_cost"].mean) == (26.0, 10.0)
     table, papers = both.tables()
-    assert {"changes live", "undone simulated", "below the load, % live", "p99, s live"} <= {*table.headings}
-    assert "accuracy_O live" in papers.headings
+    assert (
+        dict(zip(table.headings, table.rows[0], strict=True)).items() >= {"changes": "8, –", "undone": "0.5, –"}.items()
+    )
+    assert {"below the load, %", "p99, s"} <= {*table.headings}
+    assert "accuracy_O" in papers.headings
 
 
 def test_policies_on_other_nodes_are_other_rows():

@@ -9,7 +9,7 @@ from testbed.simulator.fog import Fog
 from testbed.simulator.scene import SimulatedNode
 from testbed.simulator.spark.batch import ExecutorSet, mean_batch_s, run_batch, timeline_after_loss
 from testbed.simulator.spark.constants import read_physics
-from testbed.simulator.spark.efforts import efforts
+from testbed.simulator.spark.efforts import FinishedBatch, efforts
 
 READINGS = Path(__file__).parents[3] / "data" / "spark_saturation_readings.csv"
 
@@ -79,7 +79,7 @@ def test_with_as_many_slots_as_a_node_is_fast_equal_tasks_take_equal_time() -> N
     timeline = run_batch(QUIET, members, 11_000)
     # 11 tasks of 1,000 rows and 0.1 s on slots of speed 0.5: 0.2 + 2.1 / 0.5.
     assert timeline.ends_s == pytest.approx([4.4] * 11)
-    did = efforts(QUIET, [(members, timeline, 11_000)])
+    did = efforts(QUIET, [FinishedBatch(members, timeline, 11_000)])
     assert {node: each.rows for node, each in did.items()} == pytest.approx({"n0": 8000, "n1": 2000, "n2": 1000})
     assert [each.work_s for each in did.values()] == pytest.approx([4.2] * 3)
     assert timeline.work_s == pytest.approx(3 * 4.2)
@@ -137,7 +137,7 @@ def test_tasks_cut_by_speed_end_together_on_unequal_nodes() -> None:
     assert run_batch(bare, executors, 11_000).seconds == pytest.approx(44 / 3)
     by_speed = replace(bare, tasks_by_speed=True)
     assert 4.0 <= run_batch(by_speed, executors, 11_000).seconds < 4.6
-    done = efforts(by_speed, [(executors, run_batch(by_speed, executors, 11_000), 11_000)])
+    done = efforts(by_speed, [FinishedBatch(executors, run_batch(by_speed, executors, 11_000), 11_000)])
     # 500 rows/s per unit of weight
     for name, weight in (("n0", 0.5), ("n1", 1.0), ("n2", 4.0)):
         assert done[name].rows == pytest.approx(500 * weight * done[name].work_s)

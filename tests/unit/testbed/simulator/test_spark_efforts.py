@@ -14,7 +14,7 @@ from testbed.simulator.plant import Effort
 from testbed.simulator.scene import SimulatedNode
 from testbed.simulator.spark.batch import ExecutorSet, run_batch, timeline_after_loss
 from testbed.simulator.spark.constants import SparkPhysics, read_physics
-from testbed.simulator.spark.efforts import efforts
+from testbed.simulator.spark.efforts import FinishedBatch, efforts
 from testbed.simulator.spark.plant import SparkPlant
 
 
@@ -32,7 +32,7 @@ def delays(count: int, rtt_ms: float) -> object:
 
 def shared(physics: SparkPhysics, members: ExecutorSet, rows: int, first_slot: int = 0) -> dict[str, Effort]:
     timeline = run_batch(physics, members, rows, first_slot=first_slot)
-    return dict(efforts(physics, [(members, timeline, rows)]))
+    return dict(efforts(physics, [FinishedBatch(members, timeline, rows)]))
 
 
 @pytest.mark.parametrize("first_slot", [0, 1, 2])
@@ -51,7 +51,7 @@ def test_a_lost_executors_rows_move_after_the_loss_is_noticed() -> None:
     slow = replace(QUIET, failure_detection_s=3.0)
     timeline = run_batch(slow, members, 9000)
     after = timeline_after_loss(timeline, slow, members, lost=1, able=[0, 2], elapsed_s=2.0)
-    did = efforts(slow, [(members, after, 9000)])
+    did = efforts(slow, [FinishedBatch(members, after, 9000)])
     assert [did[node].rows for node in ("n0", "n1", "n2")] == pytest.approx([3000, 0, 6000])
     assert [did[node].work_s for node in ("n0", "n2")] == pytest.approx([6.1, 6.1])
 
@@ -72,7 +72,7 @@ def test_the_parts_add_up_to_the_batch(
     physics = replace(read_physics(name), partitions=partitions, hottest_share=hottest_share)
     members = executor_set(weights, 70.0, slots_each)
     timeline = run_batch(physics, members, rows, first_slot=first % len(members.paces))
-    did = efforts(physics, [(members, timeline, rows)])
+    did = efforts(physics, [FinishedBatch(members, timeline, rows)])
     assert sum(each.rows for each in did.values()) == pytest.approx(rows)
     assert sum(each.work_s for each in did.values()) == pytest.approx(timeline.work_s)
     assert sum(each.waiting_s for each in did.values()) == pytest.approx(timeline.waiting_s)
