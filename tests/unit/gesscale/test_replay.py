@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from record_with_cpu import record_with_cpu
 
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.model.decision import Change, Reason
@@ -19,8 +20,8 @@ SETTINGS = load_settings(DAY / "gesscale.yaml", environ={})
 
 
 @pytest.fixture(scope="module")
-def recording() -> Recording:
-    return read_recording(DAY, ["nearest"])
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Recording:
+    return read_recording(record_with_cpu(DAY, tmp_path_factory.mktemp("day") / "record"), ["nearest"])
 
 
 def answers(

@@ -1,11 +1,11 @@
 """``gesscale replay`` as a user types it, over a record of a real run and over broken ones."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 import yaml
+from record_with_cpu import record_with_cpu
 from refusals import codes
 
 from gesscale.knowledge.sqlite import SqliteKnowledge
@@ -17,7 +17,7 @@ DAY = Path(__file__).parents[3] / "data" / "records" / "day_of_gesscale"
 
 @pytest.fixture
 def record(tmp_path: Path) -> Path:
-    return Path(shutil.copytree(DAY, tmp_path / "record"))
+    return record_with_cpu(DAY, tmp_path / "record")
 
 
 def test_the_table_shows_what_is_wanted_and_where_they_differ(gesscale, record):

@@ -103,6 +103,7 @@ def test_only_the_newest_batches_are_kept():
         ({"operator": ""}, "operator-name-empty"),
         *(({"cap_rows": value}, "number-not-positive") for value in (0, -5)),
         *(({"trigger_s": value}, "number-not-positive") for value in (float("nan"), 0.0)),
+        ({"python_cpu_s_per_row": -0.1}, "number-not-positive"),
         ({"cap_rows": 10, "cap_rows_per_replica": 10}, "batch-caps-conflict"),
     ],
 )
