@@ -20,6 +20,8 @@ class ChosenNodes(StrEnum):
 #: Default prices of a late minute, replica-minutes.
 PRICES = (1.0, 10.0, 100.0)
 
+#: The middle one, in the plan of `oracle` and in the lower bound of the cost.
+LATE_MINUTE_PRICE = 10.0
 
 #: Price of a change in the first account of the league, replica-minutes; that of policy `gesscale`.
 CHANGE_PRICE = 2.0

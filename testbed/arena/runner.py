@@ -13,12 +13,14 @@ from gesscale.policies.registry import custom_policy_info
 from gesscale.validation import nearest
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment
+from testbed.arena.names import CHANGE_PRICE, LATE_MINUTE_PRICE
 from testbed.arena.policies.catalogue import build_policy, check_policy
 from testbed.arena.policies.perfect_foresight import Inflow, inflow_of, inflow_rows_per_s
 from testbed.arena.policies.policy_guard import PolicyGuard, RunLost, alarm_set
 from testbed.arena.worlds.fog_nodes import seed_of
 from testbed.arena.worlds.scenes import World, check_capacity, world_of
 from testbed.scoring.frontier import Frontier, frontier
+from testbed.scoring.lower_bound import lower_bound
 from testbed.scoring.recorder import SeriesRecorder
 from testbed.scoring.sample import Sample, Scores
 from testbed.scoring.scorer import Scorer, combine
@@ -114,6 +116,7 @@ def result_of(case: Case, world: World, scorer: RunScorer, ended_at_s: float) ->
             **asdict(scorer.replica_count()),
             **asdict(scorer.backlog()),
             **_frontier_metrics(world, scores),
+            "lower_bound_cost": _lower_bound(world),
         },
         series=scorer.series(),
     )
@@ -129,6 +132,52 @@ def _frontier_metrics(world: World, scores: Mapping[str, Scores]) -> dict[str, f
 def _frontier_of(world: World, operator: str, scored: Scores) -> Frontier:
     demand, change_takes_s = _demand(world, operator), world.changes[operator].duration_s
     return _frontier(demand, world.scene.sample_s, change_takes_s, scored.reconfigurations)
+
+
+def _lower_bound(world: World) -> float:
+    """Return the lower bound of a run's cost: the largest that one operator alone gives, with the fewest others."""
+    scene, operators = world.scene, world.scene.workflow.operators
+    cheapest = min(node.price for node in scene.nodes.values())
+    fewest = sum(operator.min_replicas for operator in operators.values())
+    return max(
+        _bound_of(
+            inflow_of(scene, name),
+            world.best[name],
+            operator.min_replicas,
+            min(operator.max_replicas, len(scene.nodes)),
+            len(scene.initial[name]),
+            scene.duration_s,
+            scene.workflow.slo_s,
+            cheapest,
+        )
+        + cheapest * (fewest - operator.min_replicas) * scene.duration_s / 60
+        for name, operator in operators.items()
+    )
+
+
+@lru_cache(maxsize=16)  # shared by all policies of one world
+def _bound_of(
+    inflow: Inflow,
+    best: BestPlacements,
+    fewest: int,
+    most: int,
+    initial: int,
+    duration_s: float,
+    objective_s: float,
+    replica_price: float,
+) -> float:
+    return lower_bound(
+        lambda at_s: sum(share * load.offered_rows(at_s) for load, share in inflow),
+        [max(best[fewer][0] for fewer in range(1, number + 1)) for number in range(min(fewest, most), most + 1)],
+        fewest=min(fewest, most),
+        initial=initial,
+        duration_s=duration_s,
+        objective_s=objective_s,
+        peak_rows_per_s=sum(share * load.peak_rows_per_s for load, share in inflow),
+        replica_price=replica_price,
+        late_minute_price=LATE_MINUTE_PRICE,
+        change_price=CHANGE_PRICE,
+    )
 
 
 def _demand(world: World, operator: str) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from testbed.arena.case import CaseResult
 from testbed.arena.evaluation.comparison import ResultGroup, group_results
 from testbed.arena.evaluation.statistics import Interval, geometric_mean_of_ratios, mean_interval
 from testbed.arena.experiments.experiment import Experiment
-from testbed.arena.names import CHANGE_PRICE, IDEAL, ORACLE, PRICES, UNRANKED, LatenessMeasure
+from testbed.arena.names import CHANGE_PRICE, IDEAL, LATE_MINUTE_PRICE, ORACLE, PRICES, UNRANKED, LatenessMeasure
 from testbed.arena.policies.catalogue import knows_price
 from testbed.scoring.sample import LAG_ABOVE, LAG_AREA
 from testbed.scoring.scorer import OBJECTIVES
@@ -79,6 +79,9 @@ class Standing:
     age_mean_s: Interval | None
     age_p99_s: Interval | None
     below_load_pct: Interval | None
+    #: Cost with changes, at the middle price, beyond `testbed.scoring.lower_bound`, replica-minutes: mean over the
+    #: loads; None for results without it.
+    regret: Interval | None
     #: Replica-minutes plus priced late minutes, with `CHANGE_PRICE` for each change and without (with_changes,
     #: without_changes).
     with_changes: Account
@@ -156,6 +159,12 @@ class RunCosts:
             if node_s is not None and (late := late_min[seed]) is not None
         }
 
+    def regret(self) -> Mapping[int, float | None]:
+        """Return by how much the cost of each run exceeds what any policy must pay, replica-minutes by seed."""
+        bounds = self.group.by_seed("lower_bound_cost")
+        costs = self.at(LATE_MINUTE_PRICE, CHANGE_PRICE)
+        return {seed: None if (bound := bounds.get(seed)) is None else cost - bound for seed, cost in costs.items()}
+
 
 class _Accounts:
     """The account of each policy of a variant, at one price of a change."""
@@ -220,6 +229,7 @@ def _standing(own: Sequence[RunCosts], with_changes: _Accounts, without_changes:
         age_mean_s=mean("latency_mean_s"),
         age_p99_s=mean("latency_p99_s"),
         below_load_pct=mean("timeshare_U"),
+        regret=_mean_over_loads([each.regret() for each in own]),
         with_changes=with_changes.account(own),
         without_changes=without_changes.account(own),
     )

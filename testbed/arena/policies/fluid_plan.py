@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from testbed.arena.names import LATE_MINUTE_PRICE
 from testbed.arena.policies.perfect_foresight import Inflow
-
-#: Price of a late minute in the plan, replica-minutes: the middle price of the league.
-LATE_MINUTE_PRICE = 10.0
 
 #: Longest tick of the fluid model, seconds.
 _TICK_S = 10.0

@@ -41,7 +41,7 @@ class LeagueTables:
                 corner="policy",
                 columns=(
                     ("knows the price", ""), ("replicas", ""), _LATENESS[self.lateness], ("changes", ""),
-                    *self._account_columns(),
+                    ("regret", "replica-min"), *self._account_columns(),
                 ),
                 rows=tuple(_row(each, *_usage(each), *self._account(each, each.with_changes)) for each in standings),
             ),
@@ -117,7 +117,7 @@ def _row(standing: Standing, *cells: TableCell) -> TableRow:
 
 def _usage(standing: Standing) -> tuple[TableCell, ...]:
     known = {True: "yes", False: "no", None: NOTHING}[standing.knows_price]
-    figures = (standing.replicas, standing.late_min, standing.changes)
+    figures = (standing.replicas, standing.late_min, standing.changes, standing.regret)
     return TableCell(text=known), *(mean_cell(each) for each in figures)
 
 
