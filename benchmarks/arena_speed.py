@@ -1,11 +1,11 @@
 """Measures the arena: time of a long simulation and of a whole comparison, and memory over simulated time.
 
-Run ``python benchmarks/arena_speed.py [--runs 5] [--seeds 30]``; ``--seeds 0`` skips the comparison, which takes
-minutes. It prints JSON: medians of the runs with minimum and maximum. Times of one simulation are processor time, on
-which other work on the machine has little effect; that of the comparison is wall time.
+Run ``python benchmarks/arena_speed.py [--runs 5] [--experiment edge] [--seeds 3]``; ``--seeds 0`` skips the
+comparison, which takes minutes. It prints JSON: medians of the runs with minimum and maximum. Times of one simulation
+are processor time, that of the comparison is wall time.
 
 Baseline of the simulations: the same plant without decisions (policy ``static``), in the same run. The comparison
-is the experiment ``standard``, every policy on ten workloads; it must end within 600 s on two cores. Memory is the peak
+is a whole experiment, ``edge`` by default; it must end within 600 s on two cores with three seeds. Memory is the peak
 of Python's allocations (tracemalloc) for 6, 12 and 24 simulated hours; flat means that the last is hardly more than
 the first.
 """
@@ -75,8 +75,8 @@ def memory_mb(policy: str) -> dict[str, float]:
     return most
 
 
-def comparison(seeds: int) -> dict[str, object]:
-    experiment = read_experiment("standard").changed({"seeds": seeds}, "this benchmark")
+def comparison(name: str, seeds: int) -> dict[str, object]:
+    experiment = read_experiment(name).changed({"seeds": seeds}, "this benchmark")
     lost: list[CaseResult] = []
     cases = experiment.cases()
     began_s = time.perf_counter()
@@ -102,7 +102,8 @@ def comparison(seeds: int) -> dict[str, object]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--seeds", type=int, default=30)
+    parser.add_argument("--experiment", default="edge")
+    parser.add_argument("--seeds", type=int, default=3)
     asked = parser.parse_args()
     result: dict[str, object] = {
         "simulated_hours": HOURS,
@@ -111,7 +112,7 @@ def main() -> None:
         "most_memory_mb": {policy: memory_mb(policy) for policy in ("static", "gesscale")},
     }
     if asked.seeds:
-        result["comparison"] = comparison(asked.seeds)
+        result["comparison"] = comparison(asked.experiment, asked.seeds)
     print(json.dumps(result, indent=2))
 
 
