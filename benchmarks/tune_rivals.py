@@ -110,8 +110,8 @@ GRIDS: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]] = {
         [{"tolerance_share": 0.1}, {"tolerance_share": 0.02}],
     ),
     "keda-kafka": (
-        # KEDA's default, and what a replica of 1,500 rows/s processes in 5, 15 and 60 s.
-        [{"lag_threshold_rows": rows} for rows in (10, 7_500, 22_500, 90_000)],
+        # KEDA's default, and what a replica of 1,500 rows/s processes in 15, 30 and 60 s.
+        [{"lag_threshold_rows": rows} for rows in (10, 22_500, 45_000, 90_000)],
         [{"scale_down_stabilization": "5m"}, {"scale_down_stabilization": "15m"}],
         [{}, {"scale_up_stabilization": "1m"}],
     ),
