@@ -88,7 +88,7 @@ def compare_with_rivals(run: LiveRun, scenario: Scenario, physics: str, folder: 
         more={"name": "rivals", "title": "What the day would have cost"},
     )
     first, *_ = experiment.cases()
-    live = result_of_run(run, first, world_of(experiment, first), with_series=False)
+    live = result_of_run(run, first, world_of(experiment, first), with_series=False, late_start_counts=True)
     simulated = [run_case(experiment, case, with_series=case.seed == 0) for case in experiment.cases()]
     write_report(experiment, simulated, folder / FIGURES)
     (recorded,) = group_results(experiment, [live])

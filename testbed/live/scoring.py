@@ -62,8 +62,15 @@ class LiveRun:
         return max(measured_s, self.record.since_start_s(last_at_s))
 
 
-def result_of_run(run: LiveRun, case: Case, world: World, *, with_series: bool) -> CaseResult:
+def result_of_run(
+    run: LiveRun, case: Case, world: World, *, with_series: bool, late_start_counts: bool = False
+) -> CaseResult:
     """Score a live run by the arena's scorer.
+
+    Parameters
+    ----------
+    late_start_counts
+        Score a run whose loop started after the load, too.
 
     Raises
     ------
@@ -74,7 +81,8 @@ def result_of_run(run: LiveRun, case: Case, world: World, *, with_series: bool) 
     if failed:
         return CaseResult(case=case, lost=f"the policy failed in {len(failed)} steps: {failed[0].sentence}")
     _require_whole(run.record.ordered)
-    _require_in_time(run.record, world.scene.period_s)
+    if not late_start_counts:
+        _require_in_time(run.record, world.scene.period_s)
     (operator,) = world.scene.initial
     scorer = RunScorer(world, restart_is_supply=True, with_series=with_series)
     ended_s = run.ended_s(world.scene.duration_s)

@@ -244,7 +244,10 @@ def run_day(day: NexmarkDay, folder: Path, console: Console, *, verbose: bool = 
         progress.log("simulating the day with other policies")
         wrong, lost = comparison["unexpected"], comparison["missing"]
         run = LiveRun(record=record, schedule=job, rows_doubled=wrong, rows_lost=lost)
-        rivals = compare_with_rivals(run, scenario, PHYSICS[name], folder)
+        try:
+            rivals = compare_with_rivals(run, scenario, PHYSICS[name], folder)
+        except ClusterError as error:
+            progress.warn(error.problem)
     kept = write_report(
         {name: record},
         {"produced": job.rows_total, "comparison": comparison},
