@@ -10,7 +10,7 @@ from testbed.arena.cli.tables import format_interval
 from testbed.arena.evaluation.comparison import ResultGroup, group_results
 from testbed.arena.evaluation.standings import RunCosts
 from testbed.arena.evaluation.statistics import Interval, mean_interval
-from testbed.arena.report.formatting import short_name
+from testbed.arena.report.formatting import figure, short_name
 from testbed.arena.report.page import write_report
 from testbed.arena.runner import run_case
 from testbed.arena.worlds.scenes import world_of
@@ -119,7 +119,7 @@ def rivals_table(costs: Sequence[DayCost], scenario: Scenario) -> ReportTable:
             short_name(each.policy),
             "live" if each.live else "simulated",
             format_interval(each.cost),
-            *map(format_interval, each.figures.values()),
+            *(figure(interval and interval.mean) for interval in each.figures.values()),
         ]
         for each in costs
     ]
