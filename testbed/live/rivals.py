@@ -119,7 +119,7 @@ def rivals_table(costs: Sequence[DayCost], scenario: Scenario) -> ReportTable:
             short_name(each.policy),
             "live" if each.live else "simulated",
             format_interval(each.cost),
-            *(figure(interval and interval.mean) for interval in each.figures.values()),
+            *(figure(interval.mean if interval else None) for interval in each.figures.values()),
         ]
         for each in costs
     ]
