@@ -28,6 +28,8 @@ def explain(rule: SizingRule, size: Size, why: Why) -> str:
         parts.append(f"rows wait up to {min(rule.wait_s(present), 1e6):,.0f} s of {rule.allowed_s:.0f}")
     if why is Why.CAN_WAIT:
         parts.append(f"rows stay within {rule.allowed_s:.0f} s until replicas ordered in the next step serve")
+    if why is Why.TRIAL:
+        parts.append(f"a trial: rows stay within {rule.allowed_s:.0f} s even if they carry {size.low:,.0f}")
     if why is Why.SURPLUS_STAYS and other is not None:
         fewer = present.replicas - other.replicas
         those = f"{format_replicas(fewer)} fewer" if fewer > 0 else "cheaper nodes"

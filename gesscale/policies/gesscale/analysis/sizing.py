@@ -3,8 +3,9 @@
 A number of replicas suffices if its capacity is at least the expected load, and if rows still wait within the
 objective after the next bucket when the load is as high as its quantile. More replicas are put off while rows stay
 within the objective until they would serve. Fewer replicas must suffice by the low end of their capacity, and come
-once the surplus has cost as much as a change (ski rental). Replicas cost the prices of their nodes; if all prices are
-the same, the cheapest are the fewest.
+once the surplus has cost as much as a change (ski rental). If only the middle suffices, the next fewer are tried once
+the surplus has cost as much as two changes, provided that the low end makes no row late. Replicas cost the prices of
+their nodes; if all prices are the same, the cheapest are the fewest.
 """
 
 import math
@@ -95,6 +96,8 @@ class Why(Enum):
     NEEDED = "needed"
     #: It suffices, and the present size has cost as much as a change more.
     SURPLUS = "surplus"
+    #: It should suffice; the present size has cost as much more as a change there and back, and rows stay in time.
+    TRIAL = "trial"
 
 
 class SizeChoice(NamedTuple):
@@ -148,6 +151,9 @@ class SizingRule:
                 return SizeChoice(size, Why.SURPLUS)
             else:
                 why = Why.SURPLUS_STAYS
+        smaller = next((size for size in reversed(sizes) if size.price < present.price), None)
+        if why is Why.NO_SMALLER and smaller is not None and self._is_worth_a_trial(smaller):
+            return SizeChoice(smaller, Why.TRIAL)
         return SizeChoice(present, why)
 
     def suffices(self, size: Size) -> bool:
@@ -194,26 +200,43 @@ class SizingRule:
         least = size._replace(mid=size.low)
         return self.suffices(least) and self.load.backlog_rows <= self.allowed_s * size.low
 
+    def _is_worth_a_trial(self, size: Size) -> bool:
+        """Return whether a smaller size that may not suffice is tried: only its batches can show whether it does.
+
+        It must suffice by the middle of its capacity. If it has no more than the low end, rows still wait within the
+        objective until replicas ordered in the step after the first batches serve.
+        """
+        if self.change.stop_s or not self.suffices(size) or self._was_too_few(size):
+            return False
+        load, back_after_s = self.load, 2 * self.step_s + self.change.effective_s
+        waiting = load.backlog_rows + max(0.0, load.expected - size.low) * back_after_s
+        return waiting <= MARGIN_SHARE * self.allowed_s * size.low and self._surplus_is_paid(size, trial=True)
+
     def _was_too_few(self, size: Size) -> bool:
-        """Return whether a size was too few for such a load; others were added for a backlog if it was far lower."""
-        expected = self.load.expected
+        """Return whether a size was too few for such a load; others were added for a backlog if it was far lower.
+
+        A number that carries less than a smaller one, because of its delays, shows nothing about the smaller one.
+        """
+        expected, numbers = self.load.expected, {each.replicas for each in self.sizes}
         return any(
-            size.replicas <= replicas and expected >= RETRY_SHARE * load and load >= _NEAR_CAPACITY_SHARE * size.mid
+            (size.replicas == replicas or (size.replicas < replicas and replicas in numbers))
+            and expected >= RETRY_SHARE * load
+            and load >= _NEAR_CAPACITY_SHARE * size.mid
             for replicas, load in self.too_few
         )
 
-    def _surplus_is_paid(self, size: Size) -> bool:
+    def _surplus_is_paid(self, size: Size, *, trial: bool = False) -> bool:
         """Return whether the replicas that a smaller size saves will have cost as much as a change after the bucket.
 
         They were superfluous in all past buckets since the load was last above its capacity, and the next one counts.
         """
         saved = self.present.price - size.price
-        cost = self._change_cost(size)
+        cost = (2 if trial else 1) * self._change_cost(size)
         buckets = min(math.ceil(cost * 60 / (saved * self.load.bucket_s) - 1e-9) - 1, BUCKETS_KEPT)
         if buckets <= 0:
             return True
         past = self.load.past[-buckets:]
-        return len(past) == buckets and max(past) <= size.low
+        return len(past) == buckets and max(past) <= (size.mid if trial else size.low)
 
     def _late_minutes_of_a_stop(self, size: Size) -> float:
         """Return how long rows are late if the job stops and goes on with a size; 0 if it continues."""
