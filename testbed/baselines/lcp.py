@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from gesscale.policies.registry import PolicyInfo
-from testbed.baselines.shared.priced import Floats, PricedMemo, PricedPolicy, PricedSettings, Situation
+from testbed.baselines.shared.priced import Cost, Floats, PricedMemo, PricedPolicy, PricedSettings, Situation
 from testbed.baselines.shared.sizing import PLACEMENT_SETTINGS, with_configured_placement
 
 #: Decimals of a cost in the memo.
@@ -28,8 +28,8 @@ class LcpMemo(PricedMemo):
     """Least costs of the past, by the number of replicas that it ends with, less the smallest."""
 
     #: If each replica added is paid (lower), or each removed (upper), replica-minutes.
-    lower: tuple[float, ...] = ()
-    upper: tuple[float, ...] = ()
+    lower: tuple[Cost, ...] = ()
+    upper: tuple[Cost, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class LcpPolicy(PricedPolicy[LcpMemo]):
             return memo
         price = self.change_cost(now)
         cost = step_costs(now, self.sizing.late_minute_price)
-        known = len(memo.lower) == len(cost)
+        known = len(memo.lower) == len(memo.upper) == len(cost)
         lower = np.array(memo.lower if known else [price * index for index in range(len(cost))])
         upper = np.array(memo.upper if known else [0.0] * len(cost))
         return memo.model_copy(
@@ -57,7 +57,7 @@ class LcpPolicy(PricedPolicy[LcpMemo]):
 
     def choice(self, memo: LcpMemo, now: Situation) -> tuple[int, str]:
         """Move the present number between the bounds."""
-        if len(memo.lower) != len(now.numbers):
+        if not len(memo.lower) == len(memo.upper) == len(now.numbers):
             return now.present, "no bounds yet"
         lower, upper = bounds(np.array(memo.lower), np.array(memo.upper))
         text = f"the optima of the past end with {now.numbers[lower]} and {now.numbers[upper]} replicas"

@@ -8,13 +8,16 @@ replicas instead of one more or fewer, and have the wait of the newest row in th
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
+from gesscale.fields import MAX_EXACT_INTEGER
 from gesscale.policies.registry import PolicyInfo
-from testbed.baselines.shared.priced import Floats, PricedMemo, PricedPolicy, PricedSettings, Situation
+from gesscale.wire import MAX_REPLICAS
+from testbed.baselines.shared.priced import Cost, Floats, PricedMemo, PricedPolicy, PricedSettings, Rate, Situation
 from testbed.baselines.shared.sizing import PLACEMENT_SETTINGS, with_configured_placement
 
 #: Levels of the load, as `input.rate.levels` of the authors.
@@ -47,16 +50,16 @@ class MdpMemo(PricedMemo):
     """Learned model and values of an operator; 3 to 12 kB of JSON."""
 
     #: Upper end of the highest level, rows/s; 0 before the first load. It doubles when the load exceeds it.
-    top: float = 0.0
+    top: Rate = 0.0
     #: Newest level; -1 before the first load.
-    level: int = -1
+    level: int = Field(-1, ge=-1, lt=LEVELS)
     #: How often a level followed another: the earlier one times `LEVELS`, plus the later one.
-    counts: Mapping[int, int] = {}
+    counts: Mapping[Annotated[int, Field(ge=0, lt=LEVELS**2)], Annotated[int, Field(ge=1, le=MAX_EXACT_INTEGER)]] = {}
     #: Learned share of late steps: the number of replicas times `LEVELS`, plus the level.
-    late: Mapping[int, float] = {}
+    late: Mapping[Annotated[int, Field(ge=0, lt=LEVELS * (MAX_REPLICAS + 1))], Annotated[float, Field(ge=0, le=1)]] = {}
     #: Least cost by replicas, level and wait, flat.
-    values: tuple[float, ...] = ()
-    steps: int = 0
+    values: tuple[Cost, ...] = ()
+    steps: int = Field(0, ge=0)
 
     def with_top(self, load: float) -> "MdpMemo":
         """Return the memo with levels that contain a load: pairs of levels become one as long as it is too high."""

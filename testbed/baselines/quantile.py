@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from gesscale.policies.registry import PolicyInfo
 from testbed.baselines.shared.priced import (
@@ -18,6 +19,7 @@ from testbed.baselines.shared.priced import (
     PricedMemo,
     PricedPolicy,
     PricedSettings,
+    Rate,
     Situation,
     rounded,
 )
@@ -42,11 +44,11 @@ class QuantileMemo(PricedMemo):
     """Load and coverage of an operator; up to 2 kB of JSON."""
 
     #: Load of the last steps, rows/s, oldest first.
-    loads: tuple[float, ...] = ()
+    loads: tuple[Rate, ...] = ()
     #: What is added to the quantile so that it covers as many loads as it should.
-    adjustment: float = 0.0
+    adjustment: float = Field(0.0, ge=-1, le=1)
     #: Upper bounds of the load that no step has confirmed yet, rows/s, oldest first.
-    bounds: tuple[float, ...] = ()
+    bounds: tuple[Rate, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

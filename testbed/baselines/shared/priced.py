@@ -7,7 +7,7 @@ replicas that it has seen; a number between two others is interpolated, a larger
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Generic, NamedTuple, TypeVar
+from typing import Annotated, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,14 @@ from pydantic import Field
 from gesscale.analyze.capacity import has_backlog
 from gesscale.analyze.changes import ChangeTimes, change_times
 from gesscale.analyze.readiness import actionable_reading
-from gesscale.fields import Duration
+from gesscale.fields import MIN_PERIOD_S, Duration
 from gesscale.model.decision import Analysis, Reason
 from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.model.workflow import Operator
 from gesscale.policies.base import useful_maximum
 from gesscale.policies.memos import Memo, load_memo, serialize_memo
 from gesscale.ports import Knowledge
+from gesscale.wire import MAX_REPLICAS
 from testbed.baselines.shared.signals import demand_of, required_rates, source_rates, true_rate_per_replica, waiting_s
 from testbed.baselines.shared.sizing import SizeProposal, SizingPolicy, SizingSettings
 
@@ -39,6 +40,8 @@ _RECOVERY_STOPS = 4.0
 _MOST_NUMBERS = 32
 #: Digits of the figures in a memo, which keep it short.
 _DIGITS = 4
+#: Largest figure of a memo.
+_MOST = 1e12
 
 
 class PricedSettings(SizingSettings):
@@ -52,13 +55,19 @@ class PricedSettings(SizingSettings):
     """Price of a change, in replica-minutes. Default: as in `gesscale`."""
 
 
+#: Figures of a memo: costs, rates, and numbers of replicas.
+Cost = Annotated[float, Field(ge=-_MOST, le=_MOST)]
+Rate = Annotated[float, Field(ge=0, le=_MOST)]
+Number = Annotated[int, Field(ge=1, le=MAX_REPLICAS)]
+
+
 class PricedMemo(Memo):
     """What any of these rivals keeps of an operator."""
 
     #: Time between two steps.
-    step_s: float = _FIRST_STEP_S
+    step_s: float = Field(_FIRST_STEP_S, ge=MIN_PERIOD_S, le=_MOST)
     #: Capacity of each number of replicas that was observed, rows/s.
-    capacities: Mapping[int, float] = {}
+    capacities: Mapping[Number, Rate] = {}
 
     def observed(self, reading: OperatorReading, operator: Operator) -> Mapping[int, float]:
         """Return the capacities with that of the present replicas.

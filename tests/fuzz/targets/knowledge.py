@@ -22,9 +22,14 @@ from testbed.baselines.autrascale.situation import AutrascaleMemo
 from testbed.baselines.daedalus.policy import DaedalusMemo
 from testbed.baselines.drs import DrsMemo
 from testbed.baselines.ds2 import Ds2Memo
-from testbed.baselines.hpa import Recommendations
+from testbed.baselines.flink_autoscaler import FlinkAutoscalerMemo
+from testbed.baselines.lcp import LcpMemo
+from testbed.baselines.mdp import MdpMemo
+from testbed.baselines.quantile import QuantileMemo
 from testbed.baselines.rules.policy import RulesMemo
 from testbed.baselines.rules.settings import RulesSettings, parse_rules
+from testbed.baselines.shared.hpa import Recommendations
+from testbed.baselines.trigger_dra import TriggerDraMemo
 
 _PERIOD_S = 60.0
 _NEXT_S = 2000.0
@@ -41,9 +46,16 @@ _MEMOS: dict[str, type[Memo]] = {
     "daedalus": DaedalusMemo,
     "drs": DrsMemo,
     "ds2": Ds2Memo,
+    "flink-autoscaler": FlinkAutoscalerMemo,
     "hpa-cpu": Recommendations,
+    "hpa-v2": Recommendations,
     "hpa-varga": Recommendations,
+    "keda-kafka": Recommendations,
+    "lcp": LcpMemo,
+    "mdp-backlog": MdpMemo,
+    "quantile": QuantileMemo,
     "rules": RulesMemo,
+    "trigger-dra": TriggerDraMemo,
 }
 
 
