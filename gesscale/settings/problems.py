@@ -25,9 +25,11 @@ def setting_problems(
     error: ValidationError, sources: Sequence[SettingsSource] = (), root: type[BaseModel] = Settings
 ) -> tuple[Problem, ...]:
     """Return a problem for each rejected setting, with its source; the first twenty of many."""
-    details = [each for each in error.errors(include_url=False) if not _follows(each, error)]
+    details = error.errors(include_url=False)
     problems = []
     for detail in details:
+        if detail["type"] == "too_short" and _follows(detail, details):
+            continue
         path = [str(part) for part in detail["loc"]]
         origin = next((source.name for source in sources if path and _has_key(source.document, path)), "")
         known = _known_keys(root, path[:-1]) if detail["type"] == "extra_forbidden" else ()
@@ -37,11 +39,10 @@ def setting_problems(
     return limited(problems)
 
 
-def _follows(detail: ErrorDetails, error: ValidationError) -> bool:
+def _follows(too_short: ErrorDetails, details: Sequence[ErrorDetails]) -> bool:
     """Return whether a list counts as too short only because its items are rejected."""
-    loc = detail["loc"]
-    items = (each["loc"] for each in error.errors(include_url=False, include_input=False, include_context=False))
-    return detail["type"] == "too_short" and any(len(each) > len(loc) and each[: len(loc)] == loc for each in items)
+    loc = too_short["loc"]
+    return any(len(each["loc"]) > len(loc) and each["loc"][: len(loc)] == loc for each in details)
 
 
 def _known_keys(root: type[BaseModel], path: Sequence[str]) -> Collection[str]:
