@@ -31,7 +31,7 @@ def change_times(orders: Sequence[Order], trigger_s: float, *, restarts: bool) -
     """Estimate the times of a change from the last ones: whether it stops the query, and its duration."""
     changes = orders[:_CHANGES_COUNTED]
     stops_s = [each.downtime_s for each in changes if each.downtime_s is not None]
-    took_s = median(stops_s) if stops_s else _RESTART_S if restarts else _START_S
+    took_s = median(stops_s) if stops_s else _RESTART_S if restarts else 0.0
     started_s = [each.first_tasks_s for each in changes if each.first_tasks_s is not None and each.added > 0]
     return ChangeTimes(
         start_s=median(started_s) if started_s else _START_S,

@@ -2,10 +2,11 @@
 
 A number of replicas suffices if its capacity is at least the expected load, and if rows still wait within the
 objective after the next bucket when the load is as high as its quantile. More replicas are put off while rows stay
-within the objective until they would serve. Fewer replicas must suffice by the low end of their capacity, and come
-once the surplus has cost as much as a change (ski rental). If only the middle suffices, the next fewer are tried once
-the surplus has cost as much as two changes, provided that the low end makes no row late. Replicas cost the prices of
-their nodes; if all prices are the same, the cheapest are the fewest.
+within the objective until they would serve, and a smaller addition comes first where rows can wait until the replicas
+that it saves have paid for another change. Fewer replicas must suffice by the low end of their capacity, and come
+once the surplus has cost as much as a change (ski rental). If the next fewer only suffice in four of five cases, they
+are tried once the surplus has cost as much as two changes, provided that the low end makes no row late. Replicas cost
+the prices of their nodes; if all prices are the same, the cheapest are the fewest.
 """
 
 import math
@@ -137,8 +138,9 @@ class SizingRule:
             if target.mid <= present.mid:
                 calm = present.mid >= self.load.expected and self._can_wait()
                 return SizeChoice(present, Why.NO_SMALLER if calm else Why.LARGEST)
-            waits = target.price >= present.price and self._can_wait()
-            return SizeChoice(present, Why.CAN_WAIT) if waits else SizeChoice(target, Why.NEEDED)
+            first = self._first_step(target)
+            waits = first == target and target.price >= present.price and self._can_wait()
+            return SizeChoice(present, Why.CAN_WAIT) if waits else SizeChoice(first, Why.NEEDED)
         why = Why.NO_SMALLER
         for size in sizes:
             if size.price >= present.price:
@@ -155,6 +157,23 @@ class SizingRule:
         if why is Why.NO_SMALLER and smaller is not None and self._is_worth_a_trial(smaller):
             return SizeChoice(smaller, Why.TRIAL)
         return SizeChoice(present, why)
+
+    def _first_step(self, target: Size) -> Size:
+        """Return a smaller addition, if rows can wait until the replicas that it saves have paid for another change."""
+        present, load = self.present, self.load
+        if present.mid >= load.expected or self.change.stop_s:
+            return target
+        for size in self.sizes:
+            if size.price >= target.price:
+                break
+            if size.mid <= present.mid or size.price <= present.price:
+                continue
+            hold_s = 60 * self.change_price / (target.price - size.price) + self.step_s + self.change.effective_s
+            waiting = load.backlog_rows + max(0.0, load.expected - present.mid) * self.change.effective_s
+            waiting += max(0.0, load.expected - size.mid) * hold_s
+            if waiting <= MARGIN_SHARE * self.allowed_s * size.mid:
+                return size
+        return target
 
     def suffices(self, size: Size) -> bool:
         """Return whether a size carries the expected load and keeps rows within the objective."""
@@ -203,10 +222,12 @@ class SizingRule:
     def _is_worth_a_trial(self, size: Size) -> bool:
         """Return whether a smaller size that may not suffice is tried: only its batches can show whether it does.
 
-        It must suffice by the middle of its capacity. If it has no more than the low end, rows still wait within the
-        objective until replicas ordered in the step after the first batches serve.
+        It must suffice halfway between the low end and the middle of its capacity, which it exceeds in four of five
+        cases. At the low end, rows must wait within the objective until replicas ordered in the step after the first
+        batches serve.
         """
-        if self.change.stop_s or not self.suffices(size) or self._was_too_few(size):
+        likely = size._replace(mid=(size.low + size.mid) / 2)
+        if self.change.stop_s or not self.suffices(likely) or self._was_too_few(size):
             return False
         load, back_after_s = self.load, 2 * self.step_s + self.change.effective_s
         waiting = load.backlog_rows + max(0.0, load.expected - size.low) * back_after_s
@@ -236,7 +257,7 @@ class SizingRule:
         if buckets <= 0:
             return True
         past = self.load.past[-buckets:]
-        return len(past) == buckets and max(past) <= (size.mid if trial else size.low)
+        return len(past) == buckets and max(past) <= ((size.low + size.mid) / 2 if trial else size.low)
 
     def _late_minutes_of_a_stop(self, size: Size) -> float:
         """Return how long rows are late if the job stops and goes on with a size; 0 if it continues."""

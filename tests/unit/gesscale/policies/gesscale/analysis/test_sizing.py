@@ -96,11 +96,11 @@ def test_a_surplus_stays_until_it_has_cost_as_much_as_a_change(price: float, buc
 UNSURE = (*(size._replace(low=0.8 * size.mid) for size in SIZES[:7]), SIZES[7])
 
 
-def test_a_size_that_only_may_suffice_is_tried_one_step_down() -> None:
-    # Six may carry 480 to 600, seven 560 to 700, at a load of 590; no smaller number does by its low end.
+def test_a_size_that_probably_suffices_is_tried_one_step_down() -> None:
+    # Seven carry 560 to 700: 630 is halfway.
     assert chosen(rule(8, 590, sizes=UNSURE)) == (7, Why.TRIAL)
     assert chosen(rule(8, 550, sizes=UNSURE)) == (7, Why.SURPLUS)  # six may suffice, but seven do surely
-    assert chosen(rule(8, 710, sizes=UNSURE)) == (8, Why.NO_SMALLER)
+    assert chosen(rule(8, 640, sizes=UNSURE)) == (8, Why.NO_SMALLER)
 
 
 @pytest.mark.parametrize(("calm", "why"), [(3, Why.TRIAL), (2, Why.NO_SMALLER)])
@@ -114,9 +114,18 @@ def test_a_trial_waits_until_the_surplus_has_paid_for_a_change_there_and_back(ca
 @pytest.mark.parametrize(("low", "why"), [(362.0, Why.TRIAL), (361.0, Why.NO_SMALLER)])
 def test_a_trial_risks_no_late_row(low: float, why: Why) -> None:
     # Replicas are back after two steps of 20 s and a start of 10 s. By then (590 - low) x 50 rows wait, and
-    # 0.7 x 45 x low may: low is at least 29,500 / 81.5 = 361.96.
-    sizes = (*SIZES[:5], SIZES[6]._replace(low=low), SIZES[7])
+    # 0.7 x 45 x low may: low is at least 29,500 / 81.5 = 361.96. Halfway to 830 is more than 590.
+    sizes = (*SIZES[:5], Size(7, 830.0, low), SIZES[7]._replace(mid=850.0))
     assert chosen(rule(8, 590, sizes=sizes))[1] is why
+
+
+@pytest.mark.parametrize(("backlog", "replicas"), [(0.0, 2), (3890.0, 2), (3910.0, 6)])
+def test_a_smaller_addition_comes_first_where_rows_can_wait(backlog: float, replicas: int) -> None:
+    # Three to five carry less than two. Two cost 4 a minute less than six: a change of 2 is paid after 30 s, and what
+    # is ordered then serves 30 s later. 10 s at 120 rows/s too few and 60 s at 20 leave 2,400 rows; 0.7 x 45 x 200 may
+    # wait.
+    far = (*SIZES[:2], *SIZES[5:])
+    assert chosen(rule(1, 220, sizes=far, backlog=backlog)) == (replicas, Why.NEEDED)
 
 
 def test_nothing_is_tried_where_a_change_stops_the_job_or_that_was_too_few() -> None:
