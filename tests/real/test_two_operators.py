@@ -54,7 +54,7 @@ def test_each_row_once_through_both_while_one_is_scaled(three_nodes: Callable[[s
     folder.mkdir()
     given = tmp_path / "given.yaml"
     own = scenario.settings(read_topology(scenario.topology))
-    given.write_text(own.replace("recovery_target: 9s", "recovery_target: 2s"))
+    given.write_text(own.replace("recovery_target: 30s", "recovery_target: 2s"))
     setup = Setup.prepare(scenario, folder, ProgressLog(Console(file=io.StringIO())), given)
     assert setup.settings.analyze.gesscale_2021.recovery_target_s == 2.0
     with setup.nodes():
