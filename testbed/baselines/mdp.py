@@ -24,8 +24,8 @@ from testbed.baselines.shared.sizing import PLACEMENT_SETTINGS, with_configured_
 LEVELS = 20
 #: Discount of the next step, and weight of a new observation of lateness: the authors'.
 _DISCOUNT, _ALPHA = 0.99, 0.1
-#: Values are updated in each step before the first of these steps, and then in one of so many: the authors'. Here also
-#: at a level that is new.
+#: Values are updated in each of the first steps, later once in this number of steps (the authors' numbers), and here
+#: also at a level that is new.
 _EARLY_STEPS, _UPDATE_EVERY = 100, 50
 #: Sweeps over all states in an update; the authors have one.
 _SWEEPS = 60

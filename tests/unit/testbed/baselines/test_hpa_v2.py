@@ -14,7 +14,7 @@ from testbed.baselines.shared.hpa import Recommendations
 
 
 def decided(seen, *, policy="hpa-v2", proposals=((0.0, 1),), lowest=(), orders=(), most=1000, **settings):
-    """Return the analysis; what was proposed before has left the window of 300 s unless a test says otherwise."""
+    """Return the analysis; what was proposed before has left the window of 300 s by default."""
     groups = {"hpa-v2": ("hpa_v2", HpaV2Settings), "keda-kafka": ("keda_kafka", KedaKafkaSettings)}
     field, group = groups[policy]
     memo = Recommendations(policy=policy, at_s=proposals[-1][0], proposals=proposals, lowest=lowest).model_dump_json()

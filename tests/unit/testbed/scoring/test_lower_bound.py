@@ -24,13 +24,13 @@ def test_a_load_of_one_replica_costs_one_replica():
 
 
 def test_what_a_change_costs_when_the_load_needs_two():
-    # One window of 10 minutes, of which 9 count: 200 rows/s x 540 s are 108,000 rows, one replica does 60,000, and the
+    # One window of 10 minutes; 9 of them count: 200 rows/s x 540 s are 108,000 rows, one replica does 60,000, and the
     # 48,000 missing are 4 late minutes of 200 rows/s: 10 + 40. With a change: 2 + a mixture that carries
     # 108,000 / 600 = 180 rows/s, 1.8 replicas: 2 + 18 = 20.
-    # Two windows of five minutes, of which four count: 160 rows/s, 1.6 replicas:
+    # Two windows of five minutes; four of each count: 160 rows/s, 1.6 replicas:
     # 2 + 8 in the first and, as two numbers or with a change, 10 in the second: 20.
     assert bound(200.0) == pytest.approx(20.0)
-    # If changes are dear, the least is to be late: 10 + 40 in one window; in two of five minutes 5 + 10 x (48,000 -
+    # If changes are dear, it is cheapest to be late: 10 + 40 in one window; in two of five minutes 5 + 10 x (48,000 -
     # 30,000) / 200 / 60 = 5 + 15 each, 40; in three of three minutes with two that count 3 + 10 x (24,000 - 18,000) /
     # 12,000 = 8 each, and one minute, 25. The largest counts.
     assert bound(200.0, change_price=1000.0) == pytest.approx(50.0)
