@@ -82,7 +82,8 @@ class HpaCpuPolicy(KanisHpaPolicy):
     def loads(self, readings: Mapping[str, OperatorReading]) -> Mapping[str, TargetRatio]:
         """Compare the CPU utilisation of each operator with the target."""
         return {
-            name: _load(cpu_share(reading), "CPU", self.sizing.cpu_target_share) for name, reading in readings.items()
+            name: TargetRatio.of_share(cpu_share(reading), "CPU", self.sizing.cpu_target_share)
+            for name, reading in readings.items()
         }
 
 
@@ -110,7 +111,7 @@ class HpaVargaPolicy(KanisHpaPolicy):
             share, what = cpu_share(reading), "CPU"
         if settings.held_back_counts and is_blocked(reading):
             share = 1.0
-        return _load(share, what, settings.utilisation_target_share)
+        return TargetRatio.of_share(share, what, settings.utilisation_target_share)
 
     def _causes_of_lag(self, found: Bottlenecks) -> tuple[str, ...]:
         """Return the operators that cause back pressure, else those with a growing lag; empty if no lag grows."""
@@ -130,10 +131,6 @@ class HpaVargaPolicy(KanisHpaPolicy):
         growth = lag_growth(lagging, self.sizing)
         change = 0.0 if growth is None else 1 + growth
         return TargetRatio(ratio=change, detail=f"relative lag change {change:.2f} (target 1)")
-
-
-def _load(share: float, what: str, target: float) -> TargetRatio:
-    return TargetRatio(ratio=share / target, detail=f"{what} {100 * share:.0f} % (target {100 * target:.0f} %)")
 
 
 CPU_POLICY = PolicyInfo(

@@ -43,8 +43,7 @@ class HpaV2Policy(HpaPolicy):
     def _load(self, share: float | None) -> TargetRatio:
         if share is None:
             return TargetRatio(ratio=math.nan, detail="CPU, which is not measured,")
-        target = self.sizing.cpu_target_share
-        return TargetRatio(ratio=share / target, detail=f"CPU {100 * share:.0f} % (target {100 * target:.0f} %)")
+        return TargetRatio.of_share(share, "CPU", self.sizing.cpu_target_share)
 
 
 POLICY = PolicyInfo(

@@ -7,6 +7,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Self
 
 from pydantic import Field
 
@@ -62,6 +63,11 @@ class TargetRatio:
     ratio: float
     #: Metric and target as text.
     detail: str
+
+    @classmethod
+    def of_share(cls, share: float, what: str, target: float) -> Self:
+        """Return the ratio of a share to its target, both 0..1."""
+        return cls(ratio=share / target, detail=f"{what} {100 * share:.0f} % (target {100 * target:.0f} %)")
 
 
 @dataclass(frozen=True, slots=True)
