@@ -10,12 +10,11 @@ from gesscale.common import API_VERSION
 from gesscale.model.document import as_document
 from gesscale.policies.gesscale.settings import GesscaleSettings
 from testbed.arena.case import CaseResult
-from testbed.arena.cli.tables import format_interval
 from testbed.arena.evaluation.comparison import PAPERS_METRICS, ResultGroup, group_results, records
 from testbed.arena.evaluation.standings import RunCosts
 from testbed.arena.evaluation.statistics import Interval, compare, mean_interval
 from testbed.arena.experiments.experiment import Experiment
-from testbed.arena.report.formatting import counted, figure, short_name
+from testbed.arena.report.formatting import counted, figure, format_interval, short_name
 from testbed.league.settings import chooses_by_option
 from testbed.live.report import ReportTable
 from testbed.scoring.sample import LAG_ABOVE

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from testbed.arena.cli.tables import format_interval
 from testbed.arena.evaluation.comparison import ResultGroup, group_results
 from testbed.arena.evaluation.standings import RunCosts
 from testbed.arena.evaluation.statistics import Interval, mean_interval
-from testbed.arena.report.formatting import figure, short_name
+from testbed.arena.report.formatting import figure, format_interval, short_name
 from testbed.arena.report.page import write_report
 from testbed.arena.runner import run_case
 from testbed.arena.worlds.scenes import world_of

@@ -1,6 +1,5 @@
 """Tables of results for a terminal."""
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 
@@ -10,16 +9,11 @@ from gesscale.cli.output import stderr_console, table, warn
 from gesscale.common.errors import Problem
 from testbed.arena.case import CaseResult
 from testbed.arena.evaluation.comparison import Compared
-from testbed.arena.evaluation.statistics import Interval, MetricComparison
-from testbed.arena.report.formatting import figure, short_name, span
+from testbed.arena.evaluation.statistics import MetricComparison
+from testbed.arena.report.formatting import figure, format_interval, short_name
 from testbed.arena.report.tables import Table as ReportTable
 
 _REASONS_SHOWN = 5
-
-
-def format_interval(interval: Interval | None) -> str:
-    """Return a figure followed by its interval."""
-    return "–" if interval is None else f"{figure(interval.mean)} {_ends(interval)}".strip()
 
 
 def relation(comparison: MetricComparison | None) -> str:
@@ -30,12 +24,6 @@ def relation(comparison: MetricComparison | None) -> str:
         return f"× {format_interval(comparison.ratio)}"
     sign = "+" if comparison.difference is not None and comparison.difference.mean > 0 else ""
     return f"{sign}{format_interval(comparison.difference)}"
-
-
-def _ends(interval: Interval) -> str:
-    if interval.low is not None and interval.high == math.inf:
-        return f"[{figure(interval.low)}, ∞]"
-    return span(interval.low, interval.high)
 
 
 def warn_of_lost(results: Sequence[CaseResult]) -> None:

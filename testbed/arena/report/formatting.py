@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from testbed.arena.case import Case, CaseResult
+from testbed.arena.evaluation.statistics import Interval
 from testbed.arena.experiments.experiment import Experiment
 
 MINUS = "−"
@@ -36,6 +37,15 @@ def span(low: float | None, high: float | None) -> str:
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
         return ""
     return f"[{figure(low)}, {figure(high)}]"
+
+
+def format_interval(interval: Interval | None) -> str:
+    """Return a figure followed by its interval; a dash for None."""
+    if interval is None:
+        return NOTHING
+    if interval.low is not None and interval.high == math.inf:
+        return f"{figure(interval.mean)} [{figure(interval.low)}, ∞]"
+    return f"{figure(interval.mean)} {span(interval.low, interval.high)}".strip()
 
 
 def short(value: float, _position: object = None) -> str:
