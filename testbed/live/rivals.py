@@ -10,7 +10,6 @@ from testbed.arena.evaluation.comparison import ResultGroup, group_results
 from testbed.arena.evaluation.standings import RunCosts
 from testbed.arena.evaluation.statistics import Interval, mean_interval
 from testbed.arena.report.formatting import figure, format_interval, short_name
-from testbed.arena.report.page import write_report
 from testbed.arena.runner import run_case
 from testbed.arena.worlds.scenes import world_of
 from testbed.live.record import Record
@@ -22,7 +21,7 @@ from testbed.live.simulation import experiment_of_scenario
 RIVALS = ("ds2", "hpa-v2", "flink-autoscaler")
 #: Simulated runs of each policy.
 SEEDS = 5
-LOAD, FIGURES = "load.csv", "rivals.html"
+LOAD = "load.csv"
 
 #: Figures of the table by heading: the metric of a run, and the unit by which it is divided.
 _FIGURES = {
@@ -67,7 +66,7 @@ def compare_with_rivals(run: LiveRun, scenario: Scenario, physics: str, folder: 
     physics
         The simulator's constants for the query.
     folder
-        For the load, and a page with figures of the simulated runs.
+        For the load.
 
     Raises
     ------
@@ -88,8 +87,7 @@ def compare_with_rivals(run: LiveRun, scenario: Scenario, physics: str, folder: 
     )
     first, *_ = experiment.cases()
     live = result_of_run(run, first, world_of(experiment, first), with_series=False, late_start_counts=True)
-    simulated = [run_case(experiment, case, with_series=case.seed == 0) for case in experiment.cases()]
-    write_report(experiment, simulated, folder / FIGURES)
+    simulated = [run_case(experiment, case) for case in experiment.cases()]
     (recorded,) = group_results(experiment, [live])
     return (
         day_cost(scenario, recorded, live=True),

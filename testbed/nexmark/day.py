@@ -20,7 +20,7 @@ from testbed.live.kafka import KafkaFeed, kafka_feed
 from testbed.live.nodes import ProgressLog, verify_delays
 from testbed.live.record import Record
 from testbed.live.report import LATE_SHARE, PromiseCheck, check_scaling, commands_for, write_report
-from testbed.live.rivals import FIGURES, DayCost, compare_with_rivals, rivals_table
+from testbed.live.rivals import DayCost, compare_with_rivals, rivals_table
 from testbed.live.scenario import LiveOperator, Scenario, TopicInput
 from testbed.live.scoring import LiveRun
 from testbed.nexmark.queries import NexmarkQuery
@@ -261,7 +261,7 @@ def run_day(day: NexmarkDay, folder: Path, console: Console, *, verbose: bool = 
             "rivals": rivals,
         },
         tables=[rivals_table(rivals, scenario)] if rivals else [],
-        hints={**commands_for(folder), **({"figures of these policies": f"{folder}/{FIGURES}"} if rivals else {})},
+        hints=commands_for(folder),
         verbose=verbose,
     )
     if ":" not in day.policy:  # the code of a custom policy does not run to read a record
