@@ -26,7 +26,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScope
 
 @pytest.fixture
 def three_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int], str]:
-    """Write topologies of nodes home, near and far, by name and subnet; needs network namespaces. None is up yet."""
+    """Write topologies of nodes home, near and far, by name and subnet: one below 220, where drawn ones begin."""
     if not (privilege.is_privileged() and os.access(privilege.TUN, os.R_OK | os.W_OK)):
         pytest.skip("needs root and /dev/net/tun to make network namespaces")
     monkeypatch.setenv(state.STATE_ROOT, str(tmp_path / "state"))

@@ -29,7 +29,7 @@ def test_each_event_once_while_a_replica_is_added(three_nodes: Callable[[str, in
     day = NexmarkDay(
         query=nexmark_query("q1"),
         policy=f"{tmp_path}/both.py:both",
-        topology=three_nodes("kafkaday", 221),
+        topology=three_nodes("kafkaday", 217),
         day_s=60.0,
         max_rows_per_s=60.0,  # one replica does 125
         kafka=True,
