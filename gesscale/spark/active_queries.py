@@ -38,11 +38,16 @@ def add_listener(spark: Any, listener: Any) -> Callable[[], None]:
     The listener of ``spark.streams`` hears the queries of its own session only, since its bus filters them by the
     bus it belongs to. A bus that belongs to none, as Spark's history server has, passes on every event of its queue.
     """
+    from py4j.java_gateway import JavaClass
     from pyspark.java_gateway import ensure_callback_server_started
 
     context, jvm = spark._jsc.sc(), spark._jvm
     ensure_callback_server_started(spark.sparkContext._gateway)
-    bus = jvm.org.apache.spark.sql.execution.streaming.runtime.StreamingQueryListenerBus(jvm.scala.Option.empty())
+    streaming = jvm.org.apache.spark.sql.execution.streaming
+    kind = streaming.runtime.StreamingQueryListenerBus
+    if not isinstance(kind, JavaClass):  # Spark 3.5 and 4.0
+        kind = streaming.StreamingQueryListenerBus
+    bus = kind(jvm.scala.Option.empty())
     bus.addListener(jvm.org.apache.spark.sql.streaming.PythonStreamingQueryListenerWrapper(listener))
     context.listenerBus().addToQueue(bus, "streams")
     return lambda: context.listenerBus().removeListener(bus)

@@ -23,6 +23,7 @@ from gesscale.spark.reconcile_actions import LiveExecutor
 from gesscale.spark.records import ATTACH, QuerySettings
 from gesscale.spark.scheduler import SparkJobs, live_executors
 from gesscale.spark.sources import OffsetRows
+from gesscale.spark.versions import attach_problem
 
 _LOG = logging.getLogger("gesscale.spark")
 _LOOPBACK = "127.0.0.1"
@@ -142,6 +143,8 @@ def attach(
         If an argument is invalid, such as the session of a Spark Connect client. Nothing else is raised.
     """
     _reject_connect(spark)
+    if untried := attach_problem(_or_else(lambda: str(spark.version), "")):
+        log_problem(_LOG, logging.WARNING, untried.code, operator=operator, **untried.fields)
     settings = QuerySettings(
         app=_or_else(lambda: str(spark.sparkContext.appName), "unknown"),
         operator=operator,

@@ -34,6 +34,7 @@ from gesscale.spark.session_setup import (
     TEMPLATE_FILE,
     read_base_template,
 )
+from gesscale.spark.versions import acting_problem
 from gesscale.wire import LEADER_GONE_S, OrderDocument, group_of, read_order, text_of
 
 _LOG = logging.getLogger("gesscale.spark")
@@ -224,10 +225,8 @@ def follow_orders(
     operator = state.settings.operator
     try:
         scheduler = Scheduler(spark)
-        master = scheduler.setting("spark.master")
-        if not master.startswith("k8s://"):
-            fields = {"operator": operator, "master": master or "unknown"}
-            log_problem(_LOG, logging.WARNING, "driver-outside-kubernetes", **fields)
+        if problem := _acting_problem(scheduler, spark):
+            log_problem(_LOG, logging.WARNING, problem.code, operator=operator, **problem.fields)
             return None
         server = connect()
         name = autoscaler or scheduler.setting(AUTOSCALER)
@@ -259,6 +258,13 @@ def follow_orders(
     orders.start()
     reconciler.start()
     return OrderFollower(orders=orders, reconciler=reconciler)
+
+
+def _acting_problem(scheduler: Scheduler, spark: Any) -> Problem | None:
+    master = scheduler.setting("spark.master")
+    if not master.startswith("k8s://"):
+        return Problem("driver-outside-kubernetes", {"master": master or "unknown"})
+    return acting_problem(str(spark.version))
 
 
 def _template_writer(scheduler: Scheduler, autoscaler: str) -> Callable[[PodPlacement], None]:

@@ -18,6 +18,7 @@ from gesscale.common.logs import log_problem
 from gesscale.spark.kubernetes_api import ApiRequestError, ApiServer, connect
 from gesscale.spark.pod_template import PodPlacement, executor_template
 from gesscale.spark.scheduler import TEMPLATE_SETTING, write_template
+from gesscale.spark.versions import acting_problem
 from gesscale.wire import MAX_REPLICAS, group_of, read_order
 
 _LOG = logging.getLogger("gesscale.spark")
@@ -65,11 +66,14 @@ class SessionSettings:
     ----------
     jvm
         Spark's JVM if it already runs, otherwise None.
+    version
+        That of PySpark.
     """
 
     def __init__(self, builder: Any) -> None:
-        from pyspark import SparkConf, SparkContext
+        from pyspark import SparkConf, SparkContext, __version__
 
+        self.version: str = __version__
         self._options: Mapping[str, Any] = builder._options
         if SparkContext._jvm is None and "PYSPARK_GATEWAY_PORT" in os.environ:
             SparkContext._ensure_initialized()  # the JVM of spark-submit already runs
@@ -128,6 +132,9 @@ def place(
     master = settings.get("spark.master")
     if not master.startswith("k8s://"):
         log_problem(_LOG, logging.WARNING, "driver-outside-kubernetes", source=PLACE, master=master or "unknown")
+        return builder
+    if problem := acting_problem(settings.version):
+        log_problem(_LOG, logging.WARNING, problem.code, source=PLACE, **problem.fields)
         return builder
     _check(settings)
     base = read_base_template(settings.get(TEMPLATE_SETTING))

@@ -44,6 +44,13 @@ def template(builder):
     return json.loads(Path(builder[TEMPLATE_SETTING]).read_text())
 
 
+def test_an_older_spark_places_nothing_and_says_so(caplog, monkeypatch):
+    monkeypatch.setattr("pyspark.__version__", "3.5.9")
+    builder = place(Builder(master="k8s://x"), autoscaler="taxi")
+    assert builder._options == {"spark.master": "k8s://x"}
+    assert logged_codes(caplog.text) == ["spark-version-advice-only"]
+
+
 def test_outside_kubernetes_nothing_is_changed(caplog):
     builder = place(Builder(master="local[2]"), autoscaler="taxi")
     assert builder._options == {"spark.master": "local[2]"}
