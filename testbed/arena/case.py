@@ -8,16 +8,18 @@ from pydantic import Field
 
 from gesscale.common.errors import Problem
 from gesscale.fields import MAX_EXACT_INTEGER
+from testbed.scoring.engine_figures import EngineFigures
 from testbed.scoring.sample import Scores
 from testbed.scoring.workflow_totals import Backlog, ReplicaCount
 
-#: Names of all metrics of a run: the scores, the replicas and the backlog of all operators together, the lowest cost
-#: at the run's number of changes (replica-minutes), how far the run's cost is above it (per cent), and the lower bound
-#: of the cost with late minutes and changes (replica-minutes).
+#: Names of all metrics of a run: the scores, the replicas and the backlog of all operators together, the figures that
+#: the engine reports, the lowest cost at the run's number of changes (replica-minutes), how far the cost of the run is
+#: above it (per cent), and the lower bound of the cost with late minutes and changes (replica-minutes).
 METRICS = (
     *(score.name for score in fields(Scores)),
     *(figure.name for figure in fields(ReplicaCount)),
     *(figure.name for figure in fields(Backlog)),
+    *(figure.name for figure in fields(EngineFigures)),
     "frontier_cost",
     "above_frontier_pct",
     "lower_bound_cost",

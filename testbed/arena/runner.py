@@ -19,6 +19,7 @@ from testbed.arena.policies.perfect_foresight import Inflow, inflow_of, inflow_r
 from testbed.arena.policies.policy_guard import PolicyGuard, RunLost, alarm_set
 from testbed.arena.worlds.fog_nodes import seed_of
 from testbed.arena.worlds.scenes import World, check_capacity, world_of
+from testbed.scoring.engine_figures import EngineFigures, EngineMeter
 from testbed.scoring.frontier import Frontier, frontier
 from testbed.scoring.lower_bound import lower_bound
 from testbed.scoring.recorder import SeriesRecorder
@@ -68,6 +69,7 @@ class RunScorer:
         )
         self._replica_counter = ReplicaCounter(scene.duration_s)
         self._backlog = BacklogMeter(scene.duration_s)
+        self._engine = EngineMeter(scene.duration_s, scene.workloads)
         self._recorded_operator = next(iter(operators))
         self._recorder = SeriesRecorder(scene.duration_s) if with_series else None
 
@@ -76,6 +78,7 @@ class RunScorer:
         self._scorers[operator].on_sample(sample)
         self._replica_counter.on_sample(operator, sample)
         self._backlog.on_sample(operator, sample)
+        self._engine.on_sample(operator, sample)
         if self._recorder is not None and operator == self._recorded_operator:
             self._recorder.on_sample(sample)
 
@@ -94,6 +97,10 @@ class RunScorer:
     def backlog(self) -> Backlog:
         """Return the backlog of all operators together."""
         return self._backlog.backlog()
+
+    def engine_figures(self, ended_at_s: float) -> EngineFigures:
+        """Return the figures that the engine reports, of a run that ended."""
+        return self._engine.engine_figures(ended_at_s)
 
     def series(self) -> Mapping[str, tuple[float | None, ...]]:
         """Return the trajectory of the run; empty unless it was requested."""
@@ -115,6 +122,7 @@ def result_of(case: Case, world: World, scorer: RunScorer, ended_at_s: float) ->
             **asdict(combine(scores)),
             **asdict(scorer.replica_count()),
             **asdict(scorer.backlog()),
+            **asdict(scorer.engine_figures(ended_at_s)),
             **_frontier_metrics(world, scores),
             "lower_bound_cost": _lower_bound(world),
         },

@@ -54,6 +54,10 @@ class LatencyHistogram:
         """Return the mean latency, seconds; None without rows."""
         return self._row_seconds / self.rows if self.rows else None
 
+    def longest_s(self) -> float | None:
+        """Return the longest latency, seconds; None without rows."""
+        return self._longest_s if self.rows else None
+
     def quantiles_s(self, *shares: float) -> tuple[float | None, ...]:
         """Return quantiles of the latency, seconds; None without rows."""
         if not self.rows:

@@ -67,7 +67,8 @@ class SeriesRecorder:
             self._covered_s += seconds
             self._input_rows += offered * seconds
             self._processed_rows += processed * seconds
-            self._backlog_rows = max(0.0, self._backlog_rows + (offered - processed) * seconds)
+            left = offered - processed - sample.lost_rows_per_s
+            self._backlog_rows = max(0.0, self._backlog_rows + left * seconds)
             replicas = (sample.demand_replicas, sample.supply_replicas, sample.serving_replicas)
             if replicas != self._replicas:
                 self._note_replicas(replicas)

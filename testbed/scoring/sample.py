@@ -22,6 +22,13 @@ class Sample(NamedTuple):
     reconfigurations: int = 0
     #: Sum of the prices of the nodes of the supply; None if all prices are 1.
     supply_price: float | None = None
+    #: Rows that the retention of a source drops unread until the next sample, rows/s.
+    lost_rows_per_s: float = 0.0
+    #: CPU time that the replicas use in a second until the next sample, seconds; None if unknown.
+    cpu_s_per_s: float | None = None
+    #: Time that the newest row which a source emitted had waited in its queue, seconds; None if it emitted none in its
+    #: last tick, if the operator is no source, or if unknown.
+    emitted_lag_s: float | None = None
 
 
 class Completion(NamedTuple):
@@ -37,6 +44,8 @@ class Completion(NamedTuple):
     at_s: float
     #: When the first one did, if they came evenly over a time and in order; None if all came at once.
     arrived_from_s: float | None = None
+    #: Whether they were lost instead, as the source had kept them for its retention.
+    lost: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,16 +64,17 @@ class Scores:
     reconfigurations: int
     #: Replica-minutes, weighted by the prices of their nodes.
     cost: float
-    #: Whether all rows were processed in the end; if not, ``excess_time`` is a lower bound.
+    #: Whether all rows were processed in the end, or lost; if not, ``excess_time`` is a lower bound.
     drained: bool
     #: Number of changes that later ones undid; see `gesscale.model.undone_changes`.
     undone_changes: int
     #: Latency from event time to sink, weighted by rows; None if no row was processed (latency_mean_s, latency_p50_s,
-    #: latency_p95_s, latency_p99_s).
+    #: latency_p95_s, latency_p99_s, latency_max_s).
     latency_mean_s: float | None
     latency_p50_s: float | None
     latency_p95_s: float | None
     latency_p99_s: float | None
+    latency_max_s: float | None
     #: Time in which the oldest unprocessed row was older than half the objective, the objective, and twice the
     #: objective, seconds (lag_above_half_slo_s, lag_above_slo_s, lag_above_twice_slo_s).
     lag_above_half_slo_s: float

@@ -42,7 +42,7 @@ class Provision:
     began_s
         Time of the first sample; None before it.
     backlog_rows
-        Rows offered and not yet processed.
+        Rows offered and neither processed nor lost.
     backlogged_since_s
         Earliest time at which the oldest of them was offered; None without a backlog.
     """
@@ -125,16 +125,16 @@ class Provision:
 
     def _flow(self, sample: Sample, from_s: float, until_s: float) -> None:
         seconds = until_s - from_s
-        offered, processed = sample.input_rows_per_s, sample.processed_rows_per_s
+        offered, gone = sample.input_rows_per_s, sample.processed_rows_per_s + sample.lost_rows_per_s
         backlog = self.backlog_rows
         if offered > 0:
             self._offered_rows += offered * seconds
             self.through_s = until_s
             if self.backlogged_since_s is None:
                 self.backlogged_since_s = from_s
-        elif backlog > 0 and processed > 0:
-            self.through_s = min(until_s, from_s + backlog / processed)
-        backlog += (offered - processed) * seconds
+        elif backlog > 0 and gone > 0:
+            self.through_s = min(until_s, from_s + backlog / gone)
+        backlog += (offered - gone) * seconds
         self.backlog_rows = backlog if backlog > 0 else 0.0
         if self.backlogged_since_s is not None and is_rounding(backlog, self._offered_rows):
             self.backlogged_since_s = None
@@ -182,7 +182,7 @@ class Passage:
         self._lag = LagCurve(self._objectives_s)
 
     def on_completion(self, completion: Completion) -> None:
-        """Add rows that reached a sink, in the order of their arrival."""
+        """Add rows that reached a sink or were lost, in the order of these events; a lost row has no latency."""
         rows = completion.rows
         if rows <= 0:
             return
@@ -193,7 +193,8 @@ class Passage:
         oldest_s = completion.offered_from_s
         first_s = from_s - oldest_s if from_s > oldest_s else 0.0
         last_s = until_s - newest_s if until_s > newest_s else 0.0
-        self.latencies.add(rows, first_s, last_s)
+        if not completion.lost:
+            self.latencies.add(rows, first_s, last_s)
         if self.newest_s is None or newest_s > self.newest_s:
             self.newest_s = newest_s
         if first_s > self._objectives_s[0] or last_s > self._objectives_s[0]:
@@ -277,6 +278,7 @@ class Scorer:
             latency_p50_s=p50_s,
             latency_p95_s=p95_s,
             latency_p99_s=p99_s,
+            latency_max_s=latencies.longest_s(),
             **dict(zip(LAG_ABOVE, lateness.above_s, strict=True)),
             **dict(zip(LAG_AREA, lateness.area_s, strict=True)),
             time_to_converge_s=ended.converging_until_end_s() / ended.changes,

@@ -68,7 +68,7 @@ class ReplicaCounter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backlog:
-    """Rows offered and not yet processed, of all operators together, over the measurement."""
+    """Rows offered and neither processed nor lost, of all operators together, over the measurement."""
 
     #: Mean over time.
     avg_backlog_rows: float
@@ -87,7 +87,7 @@ class BacklogMeter:
         """Add an operator's sample, in the order of time."""
         queue = self._queues.get(operator) or self._queues.setdefault(operator, _Queue())
         queue.hold_until(sample.t_s if sample.t_s < self._measured_s else self._measured_s)
-        queue.net_rows_per_s = sample.input_rows_per_s - sample.processed_rows_per_s
+        queue.net_rows_per_s = sample.input_rows_per_s - sample.processed_rows_per_s - sample.lost_rows_per_s
 
     def backlog(self) -> Backlog:
         """Return the figures; the newest samples hold until the end of the measurement."""

@@ -10,7 +10,7 @@ from testbed.scoring.sample import Completion, Sample
 
 
 class Tally(NamedTuple):
-    """Counters of an operator since the start; all but the last three only grow."""
+    """Counters of an operator since the start, which only grow, and its state now."""
 
     #: Rows, cumulative (offered_rows, processed_rows).
     offered_rows: float
@@ -26,6 +26,10 @@ class Tally(NamedTuple):
     serving_replicas: int
     #: Sum of the prices of the replicas' nodes; None if all prices are 1.
     supply_price: float | None = None
+    #: Rows that the retention of its source dropped before it read them, cumulative.
+    lost_rows: float = 0.0
+    #: See `testbed.scoring.sample.Sample.emitted_lag_s`.
+    emitted_lag_s: float | None = None
 
 
 class Effort(NamedTuple):
@@ -77,7 +81,7 @@ class Plant(Reports, Protocol):
         ...
 
     def completions(self) -> Sequence[Completion]:
-        """Return the rows that have reached a sink of the workflow since the last call."""
+        """Return the rows that have reached a sink of the workflow, or were lost, since the last call."""
         ...
 
     def tally(self, operator: str) -> Tally:

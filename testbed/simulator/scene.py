@@ -198,6 +198,8 @@ class Scene:
     initial: Mapping[str, tuple[str, ...]]
     #: Rows that an operator emits per row that it reads; 1 by default.
     selectivity: Mapping[str, float] = field(default_factory=dict)
+    #: Time for which a source of the workflow keeps a row that is not read, seconds; only on Flink. Default: for ever.
+    retention_s: Mapping[str, float] = field(default_factory=dict)
     metrics: MetricTraits = field(default_factory=MetricTraits)
     failures: tuple[NodeFailure, ...] = ()
     slowdowns: tuple[LinkSlowdown, ...] = ()

@@ -13,7 +13,7 @@ from testbed.scoring.sample import Sample
 from testbed.simulator.demand import BestPlacements, best_placements
 from testbed.simulator.monitor import MeasuredLatencies, SimulatedCluster, SimulatedMetrics
 from testbed.simulator.plant import Observer, Plant, Reports, Tally
-from testbed.simulator.scene import Scene
+from testbed.simulator.scene import CpuAccount, Scene
 
 #: Tolerance of the end in rows, as an engine may count in fractions.
 _ROUNDING = 0.5
@@ -45,6 +45,7 @@ class SimulatedClock:
         self._sample_s = self.scene.sample_s
         self._shares = {name: tuple(self.scene.source_shares(name).items()) for name in self.scene.workflow.operators}
         self._loads = tuple(self.scene.workloads.items())
+        self._waiting_is_cpu = self.scene.metrics.cpu is CpuAccount.WORK_AND_WAITING
         self._needed = {name: self.best[name].smallest_for for name in self._shares}
         self._offered_rows = dict.fromkeys(self.scene.workloads, 0.0)
         self._tallies: dict[str, Tally] = {}
@@ -79,6 +80,9 @@ class SimulatedClock:
             for source, share in self._shares[name]:
                 rows += share * fresh[source]
             after = self._tallies[name]
+            cpu_s = after.work_s - tally.work_s
+            if self._waiting_is_cpu:
+                cpu_s += after.waiting_s - tally.waiting_s
             sample = Sample(  # positional, for speed
                 from_s,
                 self._needed[name](rows / lasted_s)[0],
@@ -88,6 +92,9 @@ class SimulatedClock:
                 (after.processed_rows - tally.processed_rows) / lasted_s,
                 self.cluster.take_orders(name) if has_orders else 0,
                 tally.supply_price,
+                (after.lost_rows - tally.lost_rows) / lasted_s,
+                cpu_s / lasted_s,
+                tally.emitted_lag_s,
             )
             observer.on_sample(name, sample)
         for completion in self.plant.completions():
@@ -114,7 +121,7 @@ class SimulatedClock:
         if self._now_s >= self._duration_s + self.scene.drain_limit_s:
             return True
         return all(
-            math.isclose(tally.processed_rows, tally.offered_rows, rel_tol=0.0, abs_tol=_ROUNDING)
+            math.isclose(tally.processed_rows + tally.lost_rows, tally.offered_rows, rel_tol=0.0, abs_tol=_ROUNDING)
             for tally in self._tallies.values()
         )
 

@@ -160,6 +160,16 @@ class Experiment(Section):
         return self
 
     @model_validator(mode="after")
+    def _check_retention(self) -> Self:
+        for name, operator in self.operators.items():
+            if operator.retention_s is not None and (operator.upstream or self.engine is not Engine.FLINK):
+                place = key_path(("operators", name, "retention"))
+                raise InvalidValueError(
+                    "retention-unsupported", place=place, engine=self.engine.value, upstream=list(operator.upstream)
+                )
+        return self
+
+    @model_validator(mode="after")
     def _check_variants(self) -> Self:
         if self.variants.choices:
             for name in self.variant_names:

@@ -132,6 +132,8 @@ class OperatorSection(Section):
 
     restart_s: Time without output at each change (Flink). Default: as in the physics.
 
+    retention_s: Time for which its source keeps a row that is not read (Flink), as Kafka does. Default: for ever.
+
     constants: Other constants of the physics, by name. Default: as in the physics.
 
     min_replicas: Fewest replicas.
@@ -150,6 +152,7 @@ class OperatorSection(Section):
     trigger_s: Duration | None = None
     cap_rows_per_replica: int | None = Field(2400, ge=1)
     restart_s: Duration | None = None
+    retention_s: Duration | None = None
     constants: Mapping[str, float] = {}
     min_replicas: int = Field(1, ge=1)
     max_replicas: int = Field(8, ge=1)

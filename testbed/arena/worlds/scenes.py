@@ -166,6 +166,7 @@ def world_of(experiment: Experiment, case: Case) -> World:
         workloads=_workloads(case, workflow, varied),
         initial={name: _nearest(fog, section.min_initial_replicas) for name, section in varied.operators.items()},
         selectivity={name: section.selectivity for name, section in varied.operators.items()},
+        retention_s={name: each.retention_s for name, each in varied.operators.items() if each.retention_s is not None},
         metrics=_NO_METRICS if ideal else _traits(varied, physics),
         failures=varied.faults.failures,
         slowdowns=varied.faults.slowdowns,

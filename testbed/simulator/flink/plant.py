@@ -48,6 +48,7 @@ class FlinkPlant:
                 physics=physics[name],
                 stream=self._topics[name] if name in self._topics else SourceStream(scene.workloads[name]),
                 selectivity=scene.selectivity.get(name, 1.0),
+                retention_s=scene.retention_s.get(name),
                 placement=scene.initial[name],
                 fog=self._fog,
                 tick_s=tick_s,
@@ -100,6 +101,9 @@ class FlinkPlant:
         return Outcome(status=OutcomeStatus.APPLIED, added=change.add, removed=change.remove)
 
     def _tick(self, from_s: float, until_s: float) -> None:
+        for task in self._tasks.values():
+            if lost := task.drop_unread(from_s):
+                self._completions.append(Completion(lost, *task.event_span(lost), at_s=from_s, lost=True))
         able = {name: task.begin_tick(from_s) for name, task in self._tasks.items()}
         claims = self._claims(able, until_s) if self._joins else {}
         room = self._room(able, claims, from_s) if self._topics else {}
@@ -121,6 +125,8 @@ class FlinkPlant:
     def _emit(self, task: Task, rows: float, from_s: float, until_s: float) -> None:
         first_s, last_s = task.event_span(rows)
         emitted = rows * task.selectivity
+        if task.operator.name not in self._topics:
+            task.emitted_at_s, task.emitted_lag_s = until_s, until_s - last_s
         consumers = self._consumers[task.operator.name]
         for name in consumers:
             self._topics[name].publish(emitted, until_s, first_s, last_s)
@@ -227,7 +233,7 @@ class FlinkPlant:
         return self._tasks[operator].last_progress_at_s(by_s)
 
     def completions(self) -> Sequence[Completion]:
-        """Return the rows that have reached a sink of the workflow since the last call."""
+        """Return the rows that have reached a sink of the workflow, or were lost, since the last call."""
         completions, self._completions = self._completions, []
         return completions
 

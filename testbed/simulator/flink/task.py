@@ -111,9 +111,13 @@ class Task:
     lost
         The lost nodes if it lost all; its replicas return with them.
     position
-        Next row; after a failure it is before `processed_rows`, and the rows between are processed again.
-    processed_rows
-        Rows processed, each counted once.
+        Next row; after a failure it is before `furthest`, and the rows between are processed again.
+    furthest
+        Next row that was never processed.
+    lost_rows
+        Rows before it that the retention of the source dropped instead.
+    emitted_at_s, emitted_lag_s
+        When a source last emitted rows, and how long the newest of them had waited before it.
     """
 
     def __init__(
@@ -123,6 +127,7 @@ class Task:
         physics: FlinkPhysics,
         stream: Stream,
         selectivity: float,
+        retention_s: float | None,
         placement: Iterable[str],
         fog: Fog,
         tick_s: float,
@@ -136,10 +141,11 @@ class Task:
         self.placement = tuple(sorted(placement))
         self.working = self.placement
         self.lost: tuple[str, ...] = ()
-        self.position = 0.0
-        self.processed_rows = 0.0
+        self.position = self.furthest = self.lost_rows = 0.0
+        self.emitted_at_s, self.emitted_lag_s = -math.inf, 0.0
         self.batches: deque[Batch] = deque(maxlen=kept_ticks)
         self._done: deque[Tick] = deque(maxlen=kept_ticks)
+        self._retention_s = retention_s
         self._fog = fog
         self._tick_s = tick_s
         key = zlib.crc32(operator.name.encode())
@@ -208,6 +214,17 @@ class Task:
 
     # A tick
 
+    def drop_unread(self, at_s: float) -> float:
+        """Drop the rows that the source kept for its retention, and return those that were never processed."""
+        if self._retention_s is None:
+            return 0.0
+        kept_from = self.stream.offered_rows(at_s - self._retention_s)
+        self.position = max(self.position, kept_from)
+        lost = max(0.0, kept_from - self.furthest)
+        self.furthest += lost
+        self.lost_rows += lost
+        return lost
+
     def begin_tick(self, at_s: float) -> float:
         """Return the most rows that it can process in the tick that begins now."""
         noise = self._noise.next_factor()  # always drawn, so that a seed gives the same world
@@ -239,19 +256,19 @@ class Task:
             self._saved_position = after
             self._next_checkpoint_s = until_s + self.physics.checkpoint_interval_s
         self.position = after
-        before, self.processed_rows = self.processed_rows, max(self.processed_rows, after)
-        return self.processed_rows - before
+        before, self.furthest = self.furthest, max(self.furthest, after)
+        return self.furthest - before
 
     def limited_to(self, max_output_rows: float) -> float:
         """Return the most input rows for a limit of output rows."""
-        again = self.processed_rows - self.position
+        again = self.furthest - self.position
         fresh = max(0.0, max_output_rows) / self.selectivity if self.selectivity else math.inf
         return again + fresh
 
     def event_span(self, rows: float) -> tuple[float, float]:
         """Return when the first and the last of the newest rows entered the workflow, and discard all of them."""
-        span = self.stream.event_span(self.processed_rows - rows, self.processed_rows)
-        self.stream.forget(self.processed_rows)
+        span = self.stream.event_span(self.furthest - rows, self.furthest)
+        self.stream.forget(self.furthest)
         return span
 
     def _report(self, rows: float, able_rows: float, after: float, offered: float, until_s: float) -> None:
@@ -265,7 +282,7 @@ class Task:
         self._done.append(Tick(self._ticks, self.working, self._capacity, self._speed, rows, busy_s))
         # Monitor relates the offered rows to the start of the batch.
         arrived = (offered - self._offered_rows) * (1 - busy_s / self._tick_s)
-        emitted_rows = int(max(self.processed_rows, after) * self.selectivity + _ROUNDING)
+        emitted_rows = int((max(self.furthest, after) - self.lost_rows) * self.selectivity + _ROUNDING)
         self.batches.append(
             Batch(
                 batch_id=self._ticks,
@@ -310,11 +327,13 @@ class Task:
         """Return its counters."""
         return Tally(
             offered_rows=self.stream.offered_rows(at_s),
-            processed_rows=self.processed_rows,
+            processed_rows=self.furthest - self.lost_rows,
             work_s=self._work_s,
             waiting_s=self._waiting_s,
             replica_seconds=self._replica_seconds + len(self.placement) * max(0.0, at_s - self._counted_until_s),
             supply_replicas=len(self.placement),
             serving_replicas=0 if self.is_down(at_s) else len(self.working),
             supply_price=self._fog.price_of(self.placement),
+            lost_rows=self.lost_rows,
+            emitted_lag_s=self.emitted_lag_s if at_s < self.emitted_at_s + self._tick_s else None,
         )

@@ -108,6 +108,12 @@ def test_settings_can_be_changed_by_their_path():
         ),
         ({"reference": {"source": "x", "figures": {"static": {"price": 3}}}}, "reference-metric-unknown", "reference"),
         ({"operators": {"a": {}, "b": {"upstream": ["a"], "load_share": 0.5}}}, "load-share-upstream", "operators.b"),
+        ({"operators": {"a": {"retention": "5m"}}}, "retention-unsupported", "operators.a.retention"),
+        (
+            {"engine": "flink", "operators": {"a": {}, "b": {"upstream": ["a"], "retention": "5m"}}},
+            "retention-unsupported",
+            "operators.b.retention",
+        ),
     ],
 )
 def test_an_invalid_setting_is_named_with_its_place(settings, code, place):
