@@ -43,7 +43,7 @@ from testbed.baselines.shared.sizing import (
 class Ds2Settings(SizingSettings):
     """DS2 (Kalavri et al., OSDI 2018) as configured by Kanis (2023, section 6.7.2)."""
 
-    over_provision: float = Field(1.2, ge=1, le=10)
+    over_provision: float = Field(1.2, ge=0.1, le=10)
     """Factor on the replicas of each operator. Default: Kanis 6.7.2; the sizes alone never drain a backlog."""
     useful_time: Literal["busy", "cpu"] = "busy"
     """Useful time: the share of time in batches, or CPU usage, which excludes waiting. Default: busy time, as in Kanis

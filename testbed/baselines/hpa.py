@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from gesscale.fields import Duration
+from gesscale.fields import MAX_ROWS, Duration
 from gesscale.model.observation import OperatorReading
 from gesscale.policies.registry import PolicyInfo
 from gesscale.wire import MAX_REPLICAS
@@ -44,6 +44,12 @@ class HpaVargaSettings(HpaSettings, LagSettings):
     useful_time: Literal["busy", "cpu"] = "busy"
     """Utilisation: the share of time in batches, or CPU usage, which excludes waiting for other replicas and the
     network. Default: time in batches, which reaches 1 at every overload."""
+    lag_gate: Literal["rate", "size"] = "rate"
+    """Lag change counts while a lag grows, or while the lag is at least `lag_gate_rows`. Default: the former, as in
+    Kanis 6.7.4; Varga et al. have the latter (Kanis 4.5)."""
+    lag_gate_rows: float = Field(50_000.0, ge=0, le=MAX_ROWS)
+    """Total lag from which its change counts, with `lag_gate: size`. Default: an older configuration of Kanis's
+    framework; the thesis has no number."""
     held_back_counts: bool = False
     """Count an operator under back pressure as fully busy, as Flink's idle time does. Default: no, because it needs
     no replica; on Spark no operator is under back pressure."""
@@ -114,7 +120,11 @@ class HpaVargaPolicy(KanisHpaPolicy):
         return TargetRatio.of_share(share, what, settings.utilisation_target_share)
 
     def _causes_of_lag(self, found: Bottlenecks) -> tuple[str, ...]:
-        """Return the operators that cause back pressure, else those with a growing lag; empty if no lag grows."""
+        """Return the operators that cause back pressure, else those with a lag; empty if the gate is closed."""
+        if self.sizing.lag_gate == "size":
+            sources = (name for name in found.readings if is_source(name, self.workflow))
+            lag_rows = sum(found.readings[name].backlog_rows or 0.0 for name in {*sources, *found.lagging})
+            return (found.causing_back_pressure or found.lagging) if lag_rows >= self.sizing.lag_gate_rows else ()
         grows = any(lag_grows(reading, self.sizing) for reading in found.readings.values())
         return (found.causing_back_pressure or found.accumulating_lag) if grows else ()
 

@@ -60,12 +60,12 @@ class Bottlenecks:
     @property
     def accumulating_lag(self) -> tuple[str, ...]:
         """The sources and overloaded operators whose lag grows without back pressure, farthest upstream first."""
-        return tuple(
-            name
-            for name in self._not_blocked()
-            if lag_grows(self.readings[name], self.settings)
-            and (is_source(name, self.workflow) or self._overloaded(name))
-        )
+        return tuple(name for name in self.lagging if lag_grows(self.readings[name], self.settings))
+
+    @property
+    def lagging(self) -> tuple[str, ...]:
+        """The sources and overloaded operators without back pressure, whether their lag grows or not."""
+        return tuple(name for name in self._not_blocked() if is_source(name, self.workflow) or self._overloaded(name))
 
     def _not_blocked(self) -> tuple[str, ...]:
         return tuple(

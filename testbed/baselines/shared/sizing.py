@@ -8,7 +8,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -16,6 +16,7 @@ from gesscale.analyze.readiness import actionable_reading
 from gesscale.fields import MIN_DURATION_S, Duration, SettingsGroup
 from gesscale.model.decision import Analysis, Plan, Reason, Verdict
 from gesscale.model.observation import OperatorReading, WorkflowObservation
+from gesscale.model.order import Order
 from gesscale.model.workflow import Operator, Workflow
 from gesscale.plan.node_ranking import keep_placement, nd_max_ms
 from gesscale.policies.base import ChoosingPolicy, PlanningContext
@@ -29,14 +30,20 @@ class SizingSettings(SettingsGroup):
 
     cooldown_s: Duration = 300.0
     """No operator changes for this long after a change of any operator. Default: Kanis 7.3.3."""
+    cooldown_from: Literal["order", "end"] = "order"
+    """The cooldown begins with the order of a change, or with its end, when the ordered replicas first work. Default:
+    the order. Kanis 6.6.4 has the end, but his 26 to 27 changes in 140 minutes are one each 5 min 15 s."""
     samples_during_cooldown: bool = True
     """Use samples from the cooldown later. Default: yes; in the thesis the scaler slept."""
-    over_provision: float = Field(1.0, ge=1, le=10)
-    """Factor on the replicas of each operator. Default: none (Kanis 6.6.4)."""
+    over_provision: float = Field(1.0, ge=0.1, le=10)
+    """Factor on the replicas of each operator; below 1 it decreases them. Default: none (Kanis 6.6.4)."""
     max_step_up: int = Field(15, ge=1, le=MAX_REPLICAS)
     """Maximum number of replicas that one change adds. Default: Kanis 6.6.4."""
     total_replicas: int | None = Field(None, ge=1, le=64 * MAX_REPLICAS)
-    """Total replicas of all operators, shared in proportion. Default: no limit but the nodes. Kanis 6.6.4 has 80."""
+    """Most replicas of all operators together. Default: no limit but the nodes. Kanis 6.6.4 has 80."""
+    above_total: Literal["share", "cancel"] = "share"
+    """Beyond `total_replicas`: share them in proportion, or cancel the change of all operators. Default: share, as in
+    Kanis's runs; his 6.6.4 has both."""
 
 
 #: Only the limits of the operators, for policies whose settings are no `SizingSettings`.
@@ -71,6 +78,8 @@ class Target:
     replicas: int
     #: The limits that reduced or raised the proposal, as text; empty if none did.
     limits: tuple[str, ...] = ()
+    #: Whether the operators together requested too many, so that none changes.
+    cancelled: bool = False
 
 
 def targets(
@@ -82,8 +91,12 @@ def targets(
         return found
     without_proposal = sum(count for name, count in present.items() if name not in proposals)
     proposed = {name: target.replicas for name, target in found.items()}
-    if sum(proposed.values()) + without_proposal <= growth.total_replicas:
+    requested = sum(proposed.values()) + without_proposal
+    if requested <= growth.total_replicas:
         return found
+    if growth.above_total == "cancel":
+        limit = f"{requested} replicas requested, total_replicas is {growth.total_replicas}"
+        return {name: Target(replicas=present[name], limits=(limit,), cancelled=True) for name in found}
     least = {name: operators[name].min_replicas for name in proposed}
     shares = proportional_shares(proposed, max(0, growth.total_replicas - without_proposal), least)
     return {
@@ -234,8 +247,9 @@ class SizingPolicy(ChoosingPolicy):
         result = replace(unchanged, detail=detail, desired_replicas=target.replicas)
         if target.replicas == reading.replicas:
             at_limit = proposal.replicas is not None and proposal.replicas != reading.replicas and target.limits
-            reason = _limit(proposal.replicas or 0, reading.replicas) if at_limit else proposal.reason
-            return replace(result, reason=reason)
+            up = target.cancelled or (proposal.replicas or 0) > reading.replicas
+            limit = Reason.AT_MAX_REPLICAS if up else Reason.AT_MIN_REPLICAS
+            return replace(result, reason=limit if at_limit else proposal.reason)
         if cooldown is not None:
             return replace(result, reason=cooldown[0], detail=f"{detail}; {cooldown[1]}")
         more = target.replicas > reading.replicas
@@ -260,19 +274,21 @@ class SizingPolicy(ChoosingPolicy):
         changes = [change for name in self.workflow.operators if (change := knowledge.latest(name)) is not None]
         if not changes:
             return None
-        since_s = now_s - max(change.at_s for change in changes)
+        since_s = now_s - max(self._cooldown_began_s(change, now_s) for change in changes)
         if since_s >= self.limits.cooldown_s:
             return None
         return Reason.COOLING_DOWN, f"cooldown: last change {since_s:.0f} s ago, waits {self.limits.cooldown_s:g} s"
+
+    def _cooldown_began_s(self, change: Order, now_s: float) -> float:
+        if self.limits.cooldown_from == "order":
+            return change.at_s
+        took_s = change.downtime_s if change.first_tasks_s is None else change.first_tasks_s
+        return now_s if change.is_pending else change.at_s + (took_s or 0.0)
 
 
 def _target_detail(detail: str, target: Target) -> str:
     limits = f" (limited: {'; '.join(target.limits)})" if target.limits else ""
     return f"{detail}; target {target.replicas} replicas{limits}"
-
-
-def _limit(proposed: int, present: int) -> Reason:
-    return Reason.AT_MAX_REPLICAS if proposed > present else Reason.AT_MIN_REPLICAS
 
 
 def with_configured_placement(policy: Callable[..., Policy]) -> Callable[..., Policy]:

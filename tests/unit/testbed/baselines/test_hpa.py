@@ -138,6 +138,19 @@ def test_growth_threshold_is_a_share_or_a_rate():
     assert varga(one, lagging(7, 990.0, throughput=1e4, **idle), **thesis) == {"op": 1}
 
 
+def test_lag_change_may_count_from_a_size_of_the_lag():
+    # 10 of 100,000 rows/s are no growth by rate. The lag is 1,500 or 90,500 rows.
+    one, idle = workflow(op()), {"busy_share": 0.1}
+    small = lagging(7, 10.0, start=1000.0, **idle)
+    large = lagging(7, 10.0, start=90_000.0, **idle)
+    assert varga(one, small, lag_gate="size") == varga(one, large) == {"op": 1}
+    # 1.0001 x 7 = 7.0007
+    assert varga(one, large, lag_gate="size") == {"op": 8}
+    assert varga(one, large, lag_gate="size", lag_gate_rows=1e6) == {"op": 1}
+    # A lag that shrinks by 40 % of the throughput limits the scale-in: 0.6 x 7 = 4.2.
+    assert varga(one, lagging(7, -40_000.0, start=9e6, **idle), lag_gate="size") == {"op": 5}
+
+
 CHAIN = workflow(op("a"), op("b", "a"), op("c", "b"))
 CALM = {"busy_share": 0.35, "throughput": 1000.0}
 """3 of 6 replicas by utilisation."""

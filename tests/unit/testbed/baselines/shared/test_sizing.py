@@ -94,6 +94,29 @@ def test_nothing_changes_during_the_cool_down(since_s, verdict):
         assert (found.desired_replicas, found.memo) == (4, "{}")
 
 
+@pytest.mark.parametrize(
+    ("change", "verdict"),
+    [
+        # 310 s after the order; its replicas worked 20 s after it, so 290 s ago, or 10 s after it.
+        ({"downtime_s": 5.0, "first_tasks_s": 20.0}, Verdict.SAME),
+        ({"downtime_s": 25.0, "first_tasks_s": 10.0}, Verdict.MORE),
+        ({"downtime_s": 20.0}, Verdict.SAME),  # it timed out after a stop of 20 s
+        ({"downtime_s": 0.0}, Verdict.MORE),
+    ],
+)
+def test_the_cooldown_may_begin_with_the_end_of_a_change(change, verdict):
+    given = SizingSettings(cooldown_from="end")
+    known_change = known(orders={"op": (Order(at_s=690.0, placement=("hub", "near"), **change),)})
+    assert analysis(wishing(given=given, op=4), knowledge=known_change).verdict is verdict
+    assert analysis(wishing(op=4), knowledge=known_change).verdict is Verdict.MORE
+
+
+def test_a_cancelled_change_is_at_the_maximum():
+    given = SizingSettings(total_replicas=3, above_total="cancel")
+    found = analysis(wishing(given=given, op=4))
+    assert (found.verdict, found.reason, found.desired_replicas) == (Verdict.SAME, Reason.AT_MAX_REPLICAS, 2)
+
+
 def test_no_samples_during_cooldown_keeps_the_memo():
     given = SizingSettings(samples_during_cooldown=False)
     found = analysis(wishing(given=given, op=4), knowledge=changed(900.0))

@@ -56,7 +56,25 @@ def test_the_limits_of_the_operator_come_last():
     assert alone(4, least=2, most=6) == Target(replicas=4)
 
 
+def test_the_factor_on_sizes_may_decrease_them():
+    assert alone(10, over_provision=0.75).replicas == 8  # 7.5
+    assert alone(1, over_provision=0.1).replicas == 1
+
+
 # Sharing
+
+
+def test_a_total_above_the_maximum_may_cancel_every_change():
+    both = {"op": operator(max_replicas=WIDE), "other": operator(max_replicas=WIDE)}
+    growth = {"max_step_up": 1000, "total_replicas": 80, "above_total": "cancel"}
+    found = targets({"op": 78, "other": 3}, {"op": 40, "other": 5}, both, SizingSettings(**growth))
+    assert {name: (each.replicas, each.cancelled) for name, each in found.items()} == {
+        "op": (40, True),
+        "other": (5, True),
+    }
+    assert [figures(limit) for limit in found["op"].limits] == [[81, 80]]
+    enough = targets({"op": 78, "other": 2}, {"op": 40, "other": 5}, both, SizingSettings(**growth))
+    assert enough == {"op": Target(replicas=78), "other": Target(replicas=2)}
 
 
 @pytest.mark.parametrize(
