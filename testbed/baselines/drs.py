@@ -6,7 +6,7 @@ one by one until the predicted latency meets the target. Measured latencies corr
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from statistics import fmean
 from typing import ClassVar, Literal
 
@@ -20,27 +20,25 @@ from gesscale.policies.memos import Memo, load_memo
 from gesscale.policies.registry import PolicyInfo
 from gesscale.ports import Knowledge
 from gesscale.wire import MAX_REPLICAS
-from testbed.baselines.shared.signals import (
-    batch_s,
-    demand_of,
-    on_time_latency_s,
-    processing_latency_s,
-    required_rates,
-    source_rates,
-    true_rate_per_replica,
-)
+from testbed.baselines.shared.signals import batch_s, on_time_latency_s, processing_latency_s
 from testbed.baselines.shared.sizing import (
     PLACEMENT_SETTINGS,
     SIZED_TOGETHER,
     SizeProposal,
     SizingPolicy,
-    SizingSettings,
     blocking_proposal,
     with_configured_placement,
 )
+from testbed.baselines.shared.true_rates import (
+    TrueRateSettings,
+    demand_of,
+    required_rates,
+    source_rates,
+    true_rate_per_replica,
+)
 
 
-class DrsSettings(SizingSettings):
+class DrsSettings(TrueRateSettings):
     """DRS (Fu et al., ICDCS 2015, IEEE/ACM ToN 2017)."""
 
     max_step_up: int = Field(40, ge=1, le=MAX_REPLICAS)
@@ -295,9 +293,12 @@ class DrsPolicy(SizingPolicy):
 
     def _station(self, reading: OperatorReading, arrivals_per_s: float, offered_per_s: float) -> Station | None:
         """Return an operator as a queue; None if the rate of a replica is unknown."""
-        observed, by_row = self.sizing.rates == "observed", self.sizing.customer == "row"
-        service_per_s = true_rate_per_replica(replace(reading, busy_share=1.0) if observed else reading)
-        if service_per_s is None:
+        by_row = self.sizing.customer == "row"
+        if self.sizing.rates == "observed":
+            service_per_s: float | None = reading.throughput_rows_per_s / reading.replicas
+        else:
+            service_per_s = true_rate_per_replica(reading, self.sizing.useful_time)
+        if service_per_s is None or not 0 < service_per_s < math.inf:
             return None
         operator = self.workflow.operators[reading.operator]
         least = reading.replicas if _output_per_s(reading) is None else operator.min_replicas

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from statistics import median_high
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -20,34 +20,31 @@ from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.policies.memos import Memo, load_memo
 from gesscale.policies.registry import PolicyInfo
 from gesscale.ports import Knowledge
-from testbed.baselines.shared.signals import (
-    cpu_share,
-    demand_of,
-    is_source,
-    required_rates,
-    selectivity,
-    true_rate_per_replica,
-)
+from testbed.baselines.shared.signals import is_source
 from testbed.baselines.shared.sizing import (
     PLACEMENT_SETTINGS,
     SIZED_TOGETHER,
     SizeProposal,
     SizingPolicy,
-    SizingSettings,
     blocking_proposal,
     ceiling,
     with_configured_placement,
 )
+from testbed.baselines.shared.true_rates import (
+    TrueRateSettings,
+    demand_of,
+    required_rates,
+    selectivity,
+    true_rate_per_replica,
+    useful_share,
+)
 
 
-class Ds2Settings(SizingSettings):
+class Ds2Settings(TrueRateSettings):
     """DS2 (Kalavri et al., OSDI 2018) as configured by Kanis (2023, section 6.7.2)."""
 
     over_provision: float = Field(1.2, ge=0.1, le=10)
     """Factor on the replicas of each operator. Default: Kanis 6.7.2; the sizes alone never drain a backlog."""
-    useful_time: Literal["busy", "cpu"] = "busy"
-    """Useful time: the share of time in batches, or CPU usage, which excludes waiting. Default: busy time, as in Kanis
-    6.7.2."""
     max_busy_share: float = Field(1.0, ge=0.001, le=1)
     """Useful time of an operator at its limit, 0..1; true rates refer to this share. Default: 1, as in Kanis's tables.
     In his section 8.3, back pressure keeps it below."""
@@ -121,22 +118,18 @@ class Ds2Policy(SizingPolicy):
         expected = f"{load:.0f} rows/s expected"
         if reading.throughput_rows_per_s == 0:
             return SizeProposal(replicas=None, detail=f"{expected}; true rate unknown: no rows processed")
-        share, what = self._useful(reading)
-        rate = true_rate_per_replica(replace(reading, busy_share=share / self.sizing.max_busy_share))
+        share = useful_share(reading, self.sizing.useful_time)
+        rate = true_rate_per_replica(reading, self.sizing.useful_time)
         if rate is None:
             size, detail = 1, f"{expected}; its busy time is too short to measure"
         else:
+            rate *= self.sizing.max_busy_share
             size = max(1, ceiling(min(load / rate, _MAX_REPLICAS)))
-            detail = f"{expected}; true rate {rate:.0f} rows/s per replica ({what} {100 * share:.0f} %)"
+            detail = f"{expected}; true rate {rate:.0f} rows/s per replica (useful time {100 * share:.0f} %)"
         if size < reading.replicas and reading.input_rows_per_s is None:
             detail += "; no scale-in while its input is unknown"
             return SizeProposal(replicas=None, detail=detail, reason=Reason.METRICS_MISSING)
         return SizeProposal(replicas=size, detail=detail)
-
-    def _useful(self, reading: OperatorReading) -> tuple[float, str]:
-        if self.sizing.useful_time == "cpu":
-            return cpu_share(reading), "CPU"
-        return reading.busy_share, "share of time in batches"
 
     def _output_detail(self, name: str, readings: Mapping[str, OperatorReading]) -> str:
         consumers = self.workflow.downstream(name)
@@ -166,7 +159,7 @@ class Ds2Policy(SizingPolicy):
         return None
 
     def _is_complete(self, reading: OperatorReading) -> bool:
-        share, _ = self._useful(reading)
+        share = useful_share(reading, self.sizing.useful_time)
         return all(math.isfinite(figure) and figure >= 0 for figure in (reading.throughput_rows_per_s, share))
 
     def _activated(

@@ -22,7 +22,7 @@ from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.policies.memos import Memo, load_memo, serialize_memo
 from gesscale.policies.registry import PolicyInfo
 from gesscale.ports import Knowledge
-from testbed.baselines.shared.signals import is_source, required_rates
+from testbed.baselines.shared.signals import is_source
 from testbed.baselines.shared.sizing import (
     PLACEMENT_SETTINGS,
     SIZED_TOGETHER,
@@ -32,6 +32,7 @@ from testbed.baselines.shared.sizing import (
     ceiling,
     with_configured_placement,
 )
+from testbed.baselines.shared.true_rates import required_rates
 
 
 class FlinkAutoscalerSettings(SettingsGroup):

@@ -20,6 +20,7 @@ from testbed.baselines.shared.bottlenecks import Bottlenecks, LagSettings, is_bl
 from testbed.baselines.shared.hpa import BehaviorSettings, HpaPolicy, TargetRatio
 from testbed.baselines.shared.signals import cpu_share, is_source
 from testbed.baselines.shared.sizing import PLACEMENT_SETTINGS, SizingSettings, with_configured_placement
+from testbed.baselines.shared.true_rates import UsefulTime
 
 
 class HpaSettings(SizingSettings):
@@ -41,7 +42,7 @@ class HpaVargaSettings(HpaSettings, LagSettings):
 
     utilisation_target_share: float = Field(0.7, ge=0.001, le=1)
     """Target of the share of busy time, 0..1. Default: table 6.4; 0.6 was better on periodic loads."""
-    useful_time: Literal["busy", "cpu"] = "busy"
+    useful_time: UsefulTime = "busy"
     """Utilisation: the share of time in batches, or CPU usage, which excludes waiting for other replicas and the
     network. Default: time in batches, which reaches 1 at every overload."""
     lag_gate: Literal["rate", "size"] = "rate"

@@ -69,8 +69,10 @@ class LazyNodeReadings(Mapping[str, NodeReading]):
 
     def _figure(self, effort: Effort) -> NodeReading:
         waited_s = effort.waiting_s if self._account is CpuAccount.WORK_AND_WAITING else 0.0
-        share = min(1.0, (effort.work_s + waited_s) / self._seconds)
-        return NodeReading(throughput_rows_per_s=effort.rows / self._seconds, busy_share=share, cpu_share=share)
+        cpu = min(1.0, (effort.work_s + waited_s) / self._seconds)
+        held_s = effort.work_s + effort.waiting_s if effort.rows > 0 else effort.work_s
+        busy = min(1.0, held_s / self._seconds)
+        return NodeReading(throughput_rows_per_s=effort.rows / self._seconds, busy_share=busy, cpu_share=cpu)
 
     def __getitem__(self, node: str) -> NodeReading:
         return self._figures[node]

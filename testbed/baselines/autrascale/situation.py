@@ -15,21 +15,18 @@ from gesscale.model.workflow import Workflow
 from gesscale.policies.memos import Memo
 from gesscale.wire import MAX_REPLICAS
 from testbed.baselines.autrascale.search import Replicas
-from testbed.baselines.shared.signals import (
-    batch_s,
+from testbed.baselines.shared.signals import batch_s, longest_path_s, on_time_latency_s, processing_latency_s, waiting_s
+from testbed.baselines.shared.sizing import ceiling
+from testbed.baselines.shared.true_rates import (
+    TrueRateSettings,
     demand_of,
-    longest_path_s,
-    on_time_latency_s,
-    processing_latency_s,
     required_rates,
     source_rates,
     true_rate_per_replica,
-    waiting_s,
 )
-from testbed.baselines.shared.sizing import SizingSettings, ceiling
 
 
-class AutrascaleSettings(SizingSettings):
+class AutrascaleSettings(TrueRateSettings):
     """AuTraScale+ (Zhang et al., IEEE TPDS 2024)."""
 
     cooldown_s: Duration = 1.0
@@ -282,7 +279,7 @@ class AutrascaleContext:
         needed = required_rates(self.workflow, self.readings, offered)
         sizes: dict[str, int] = {}
         for name in self.operators:
-            one = true_rate_per_replica(self.readings[name])
+            one = true_rate_per_replica(self.readings[name], self.settings.useful_time)
             demand = needed.get(name)
             operator, reading = self.workflow.operators[name], self.readings[name]
             size, offered_now = reading.replicas, reading.input_rows_per_s

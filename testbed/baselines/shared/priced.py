@@ -24,8 +24,9 @@ from gesscale.policies.base import useful_maximum
 from gesscale.policies.memos import Memo, load_memo, serialize_memo
 from gesscale.ports import Knowledge
 from gesscale.wire import MAX_REPLICAS
-from testbed.baselines.shared.signals import demand_of, required_rates, source_rates, true_rate_per_replica, waiting_s
+from testbed.baselines.shared.signals import waiting_s
 from testbed.baselines.shared.sizing import SizeProposal, SizingPolicy, SizingSettings
+from testbed.baselines.shared.true_rates import demand_of, required_rates, source_rates, true_rate_per_replica
 
 Floats = NDArray[np.float64]
 

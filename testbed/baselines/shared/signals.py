@@ -6,7 +6,6 @@ from contextlib import suppress
 from itertools import pairwise
 from statistics import StatisticsError, fmean, linear_regression
 
-from gesscale.analyze.capacity import has_backlog
 from gesscale.model.observation import Batch, OperatorReading
 from gesscale.model.workflow import Workflow
 
@@ -163,82 +162,3 @@ def on_time_latency_s(workflow: Workflow, readings: Mapping[str, OperatorReading
     """Return the processing latency of batches that just fill their trigger intervals."""
     triggers_s = {name: reading.trigger_s or math.inf for name, reading in readings.items()}
     return longest_path_s(workflow, {name: passage_s(seconds, seconds) for name, seconds in triggers_s.items()})
-
-
-def true_rate_per_replica(reading: OperatorReading) -> float | None:
-    """Return the true rate of DS2: rows/s that one replica would process without idle time; None if unknown.
-
-    Notes
-    -----
-    Useful time is the time inside batches. On Spark it includes the fixed cost of a batch. So the true rate of an
-    operator with a low load is too low, and its size too large. The error shrinks as replicas are removed.
-    """
-    useful = reading.throughput_rows_per_s, reading.busy_share, float(reading.replicas)
-    if not all(math.isfinite(figure) and figure > 0 for figure in useful):
-        return None
-    rate = reading.throughput_rows_per_s / reading.busy_share / reading.replicas
-    return rate if 0 < rate < math.inf else None
-
-
-def selectivity(operator: str, workflow: Workflow, readings: Mapping[str, OperatorReading]) -> float:
-    """Return the output rows of an operator per input row."""
-    reading = readings.get(operator)
-    if reading is None or reading.throughput_rows_per_s <= 0:
-        return 1.0
-    reported = reading.output_rows_per_s
-    if reported is not None and math.isfinite(reported):
-        return max(0.0, reported) / reading.throughput_rows_per_s
-    ratios = [
-        ratio
-        for consumer in workflow.downstream(operator)
-        if (ratio := _offered_per_row(consumer, workflow, readings)) is not None
-    ]
-    return sum(ratios) / len(ratios) if ratios else 1.0
-
-
-def source_rates(workflow: Workflow, readings: Mapping[str, OperatorReading]) -> Mapping[str, float]:
-    """Return the offered rows/s of each source, upstream operators first; without sources that do not report it."""
-    return {
-        name: rate
-        for name in workflow.topological_order
-        if not workflow.upstream(name)
-        and name in readings
-        and (rate := readings[name].input_rows_per_s) is not None
-        and math.isfinite(rate)
-        and rate >= 0
-    }
-
-
-def required_rates(
-    workflow: Workflow, readings: Mapping[str, OperatorReading], source_rates: Mapping[str, float]
-) -> Mapping[str, float]:
-    """Return the rate that each operator needs to keep up with the sources."""
-    rates: dict[str, float] = {}
-    for name in workflow.topological_order:
-        feeding = workflow.upstream(name)
-        if not feeding:
-            rate = source_rates.get(name, math.nan)
-        else:
-            rate = sum(rates.get(other, math.nan) * selectivity(other, workflow, readings) for other in feeding)
-        if math.isfinite(rate) and rate >= 0:
-            rates[name] = rate
-    return rates
-
-
-def demand_of(reading: OperatorReading, pushed_down: float) -> float:
-    """Return the rate that an operator has to process, rows/s; includes its own input if it has a backlog."""
-    offered = reading.input_rows_per_s
-    if offered is not None and math.isfinite(offered) and has_backlog(reading):
-        return max(pushed_down, offered)
-    return pushed_down
-
-
-def _offered_per_row(consumer: str, workflow: Workflow, readings: Mapping[str, OperatorReading]) -> float | None:
-    reading = readings.get(consumer)
-    feeding = [readings.get(name) for name in workflow.upstream(consumer)]
-    if reading is None or reading.input_rows_per_s is None or not math.isfinite(reading.input_rows_per_s):
-        return None
-    if not all(feeding):
-        return None
-    processed = sum(item.throughput_rows_per_s for item in feeding if item is not None)
-    return max(0.0, reading.input_rows_per_s) / processed if processed > 0 else None

@@ -4,11 +4,17 @@ import math
 from dataclasses import replace
 
 import pytest
-from edge import operator, reading, workflow
+from edge import known, observe, operator, reading, workflow
+from figures import figures
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.baselines.shared.signals import required_rates, selectivity, true_rate_per_replica
+from gesscale.model.observation import NodeReading
+from gesscale.policies import policy_named
+from gesscale.settings.analyze import AnalyzeSettings
+from testbed.baselines.autrascale.situation import AutrascaleContext, AutrascaleSettings
+from testbed.baselines.ds2 import Ds2Settings
+from testbed.baselines.shared.true_rates import required_rates, selectivity, true_rate_per_replica, useful_share
 
 CHAIN = workflow(operator("a"), operator("b", upstream=("a",)), operator("c", upstream=("b",)))
 JOIN = workflow(operator("a"), operator("b"), operator("c", upstream=("a", "b")))
@@ -27,6 +33,46 @@ def test_a_true_rate_is_what_one_replica_would_do_if_it_were_never_idle():
     # 120 rows/s in 60 % of the time are 200 in all of it, 100 for each of two.
     busy = reading(("hub", "near"), throughput=120.0, busy_share=0.6)
     assert true_rate_per_replica(busy) == pytest.approx(100.0)
+
+
+def unequal(**changes):
+    """Return two replicas in a window of 60 s: 6,000 rows in 60 s of useful time, and 3,000 rows in 15 s."""
+    shares = {"hub": (100.0, 1.0), "near": (50.0, 0.25)}
+    by_node = {
+        node: NodeReading(throughput_rows_per_s=rows, busy_share=share, cpu_share=share / 2)
+        for node, (rows, share) in shares.items()
+    }
+    return reading(("hub", "near"), throughput=150.0, busy_share=1.0, by_node=by_node, **changes)
+
+
+def test_a_true_rate_is_the_mean_of_the_rates_of_the_replicas():
+    # 100 / 1 and 50 / 0.25 rows/s, mean 150. The ratio of the means would be 75 by the operator's busy share (150 / 1 /
+    # 2), and 120 by the mean of the replicas' (150 / 0.625 / 2).
+    assert true_rate_per_replica(unequal()) == pytest.approx(150.0)
+    assert useful_share(unequal(), "busy") == pytest.approx(0.625)
+    # Half of the time is CPU time, so the rates are twice as high.
+    assert true_rate_per_replica(unequal(), "cpu") == pytest.approx(300.0)
+
+
+def test_instances_of_100_and_200_rows_per_s_suffice_as_three_for_450():
+    # 450 / 150. The ratios of the means would need 6 (450 / 75) or 4 (450 / 120).
+    flow, seen_now = workflow(operator(max_replicas=40)), unequal(offered=450.0)
+    by_ds2 = policy_named("ds2", flow, AnalyzeSettings(ds2=Ds2Settings(over_provision=1.0)))
+    assert by_ds2.analyze(observe(seen_now), known())["op"].desired_replicas == 3
+    now = AutrascaleContext(
+        at_s=1000.0, workflow=flow, readings={"op": seen_now}, settings=AutrascaleSettings(), seed=0, downtime_s=0.0
+    )
+    assert now.sized_for(450.0) == (3,)
+    by_drs = policy_named("drs", flow, AnalyzeSettings())
+    assert 150 in figures(by_drs.analyze(observe(seen_now), known())["op"].detail)
+
+
+def test_a_replica_without_rows_has_no_rate_and_without_cpu_times_the_operators_counts():
+    idle = replace(unequal(), by_node={**unequal().by_node, "mid": NodeReading(throughput_rows_per_s=0, busy_share=0)})
+    assert true_rate_per_replica(idle) == pytest.approx(150.0)
+    # One replica reports no CPU time: 150 rows/s / 0.5 / 2.
+    assert true_rate_per_replica(replace(idle, cpu_share=0.5), "cpu") == pytest.approx(150.0)
+    assert true_rate_per_replica(idle, "cpu") is None
 
 
 def test_reported_output_is_used():
