@@ -17,7 +17,11 @@ _T_S = np.arange(_DURATION_S)
 
 
 def _sine(request: WorkloadRequest) -> Workload:
-    rates = 32_500.0 + 27_500.0 * np.sin(2 * np.pi * _T_S / (_DURATION_S / 2))
+    defaults = {"minimum": 5_000.0, "maximum": 60_000.0, "period": 180.0, "length": 360.0}
+    given = request.numbers(defaults)
+    low, high = given["minimum"], given["maximum"]
+    wave = np.sin(2 * np.pi * np.arange(round(given["length"] * 60)) / (given["period"] * 60))
+    rates = (high + low) / 2 + (high - low) / 2 * wave
     return Workload.of_rates(request.text, 1.0, rates)
 
 

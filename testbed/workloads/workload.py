@@ -2,7 +2,7 @@
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from itertools import accumulate
@@ -143,6 +143,33 @@ class WorkloadRequest:
                 "workload-minutes-invalid", source=f"workload {self.text}", max=_MAX_MINUTES, got=self.parameter
             )
         return minutes
+
+    def numbers(self, defaults: Mapping[str, float]) -> dict[str, float]:
+        """Return the numbers of ``name=number,name=number``, with the defaults of those that are not given.
+
+        Raises
+        ------
+        InputError
+            If a part has another form or name, a number is not finite or below 0, ``period`` or ``length`` is not
+            1..1440 minutes, or ``minimum`` exceeds ``maximum``.
+        """
+        numbers, source = dict(defaults), f"workload {self.text}"
+        for part in () if self.parameter is None else self.parameter.split(","):
+            name, _, text = part.partition("=")
+            try:
+                number = float(text)
+            except ValueError:
+                number = -1.0
+            if name not in defaults or not 0 <= number < math.inf:  # NaN fails too
+                raise InputError("workload-parameter-invalid", source=source, known=list(defaults), got=part)
+            if name in ("period", "length") and not 1 <= number <= _MAX_MINUTES:
+                raise InputError("workload-minutes-invalid", source=source, max=_MAX_MINUTES, got=part)
+            numbers[name] = number
+        if numbers.get("minimum", 0.0) > numbers.get("maximum", math.inf):
+            raise InputError(
+                "workload-range-invalid", source=source, minimum=numbers["minimum"], maximum=numbers["maximum"]
+            )
+        return numbers
 
     def day(self, first: date, last: date, default: date) -> date:
         """Return the parameter as a day within the given bounds.

@@ -2,7 +2,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from refusals import refused
 
+from gesscale.errors import InputError
 from testbed.workloads.kanis import PATTERNS, spikes
 from testbed.workloads.registry import workload_named
 
@@ -49,6 +51,50 @@ def test_a_walk_keeps_its_start_stride_and_bounds(name, begins, down, up):
     assert 0.995 * up < max(strides) <= up
 
 
+def test_the_cosine_of_query_5_has_the_rates_of_the_thesis():
+    name = "kanis-cosine:minimum=10000,maximum=110000,noise=7500"
+    drawn = np.concatenate([rates(name, seed) for seed in SEEDS])
+    # 60,000 +- 50,000; the noise of seed and minute is that of the default times 7,500 / 100,000.
+    wave = 60_000 + 50_000 * np.cos(2 * np.pi * np.arange(140) / 60)
+    assert drawn == pytest.approx(
+        np.concatenate(
+            [wave + (rates("kanis-cosine", seed) - 1_200_000 - 20 * (wave - 60_000)) * 0.075 for seed in SEEDS]
+        )
+    )
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_the_defaults_of_a_pattern_can_be_given(pattern):
+    given = ",".join(f"{name}={number}" for name, number in PATTERNS[pattern][1].items())
+    assert rates(f"kanis-{pattern}:{given}", 3) == pytest.approx(rates(f"kanis-{pattern}", 3), abs=0)
+
+
+def test_a_walk_scales_with_its_bounds():
+    # Half the span from 1,000 on: every step is half as long, so each rate is 1,000 plus half of the default's.
+    assert rates("kanis-random:minimum=1000,maximum=1251000,length=60", 2)[0] == 626_000
+    halved = rates("kanis-increasing:minimum=1000,maximum=1251000", 2)
+    assert halved == pytest.approx(1_000 + rates("kanis-increasing", 2) / 2)
+
+
+@pytest.mark.parametrize(
+    "parameter", ["", "noise", "noise=-1", "noise=nan", "noise=inf", "speed=2", "noise=1,", "noise=1;"]
+)
+def test_a_parameter_of_another_form_is_rejected(parameter):
+    with refused("workload-parameter-invalid", InputError, got=parameter.rpartition(",")[2]):
+        workload_named(f"kanis-cosine:{parameter}", seed=0)
+
+
+@pytest.mark.parametrize("parameter", ["period=0", "length=0.5", "length=1441"])
+def test_minutes_out_of_range_are_rejected(parameter):
+    with refused("workload-minutes-invalid", InputError, got=parameter):
+        workload_named(f"kanis-cosine:{parameter}", seed=0)
+
+
+def test_a_minimum_above_the_maximum_is_rejected():
+    with refused("workload-range-invalid", InputError, minimum=3e6, maximum=2.2e6):
+        workload_named("kanis-cosine:minimum=3e6", seed=0)
+
+
 def test_a_spike_takes_a_minute_of_half_to_two_million():
     added = spikes(np.random.default_rng(1), 2_000_000)
     up, down = added[added > 0], added[added < 0]
@@ -68,3 +114,7 @@ def test_spikes_are_added_to_the_pattern_of_the_same_seed(pattern):
     assert spiked.min() >= 0
     up = spiked[differs] > plain[differs]
     assert np.all(np.abs(spiked - plain)[differs][up] >= 499_999)  # downward ones may end at 0
+
+
+def test_spikes_take_the_parameters_of_their_pattern():
+    assert len(rates("kanis-spikes:random,length=20", 5)) == 20
