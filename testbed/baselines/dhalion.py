@@ -34,10 +34,9 @@ class DhalionSettings(LagSettings):
     The 10,000 rows of table 6.1 arrive within 4 ms at the peak of the thesis."""
     lag_close_to_zero_rows: float = Field(0.0, ge=0, le=MAX_ROWS)
     """A source also has no lag if its backlog is at most this, at any load. Default: 0; table 6.1 has 10,000."""
+    scale_down_factor: float = Field(0.8, gt=0, lt=1)
+    """Factor on the replicas of an operator without lag. Default: that of section 4.2, which table 6.1 calls 1.2."""
 
-
-# Factor for the replicas of an operator without lag: Kanis 4.2; table 6.1 has 1.2.
-_SCALE_DOWN_FACTOR = 0.8
 
 # An operator has no lag if the fill level of its input is below this share: table 6.1.
 _INPUT_FILL_NEAR_ZERO = 0.2
@@ -116,9 +115,10 @@ class DhalionPolicy(SizingPolicy):
         has_lag, detail = lag
         if has_lag:
             return SizeProposal(replicas=None, detail=detail, reason=Reason.DRAINING_BACKLOG)
+        factor = self.sizing.scale_down_factor
         return SizeProposal(
-            replicas=max(1, floor(reading.replicas * _SCALE_DOWN_FACTOR)),
-            detail=f"{detail}, scale {reading.replicas} replicas by {_SCALE_DOWN_FACTOR:g}",
+            replicas=max(1, floor(reading.replicas * factor)),
+            detail=f"{detail}, scale {reading.replicas} replicas by {factor:g}",
         )
 
     def _lag(self, reading: OperatorReading) -> tuple[bool, str] | None:

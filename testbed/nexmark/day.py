@@ -1,4 +1,4 @@
-"""A query of Nexmark on emulated edge nodes through a New York day: scaled by a policy, verified, compared."""
+"""A query of Nexmark on emulated edge nodes through a compressed day: scaled by a policy, verified, compared."""
 
 import json
 import subprocess
@@ -163,7 +163,9 @@ class NexmarkJob:
 
 #: The simulator's constants for a query on these nodes; with them, its day promises scaling and is compared.
 PHYSICS = {"q5": "nexmark-q5"}
-_LOAD, _BEGINS_AT_HOUR = "nyc-day", 4.0
+#: The load by default, a New York taxi day from 04:00.
+LOAD = "nyc-day"
+_BEGINS_AT_HOUR = 4.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +181,8 @@ class NexmarkDay:
     query: NexmarkQuery
     policy: str
     topology: str = "edge8"
+    #: Name or file of the load, which is compressed to the day.
+    workload: str = LOAD
     #: Length of the day, seconds.
     day_s: float = 180.0
     #: Events due per second at the day's peak; one replica processes less than 125.
@@ -202,8 +206,8 @@ class NexmarkDay:
 
     @property
     def load(self) -> Workload:
-        """Events due per second: a New York taxi day from 04:00."""
-        day = workload_named(_LOAD, seed=0).with_duration(self.day_s)
+        """Events due per second."""
+        day = workload_named(self.workload, seed=0).with_duration(self.day_s)
         return day.scaled(self.max_rows_per_s / day.peak_rows_per_s)
 
     @property

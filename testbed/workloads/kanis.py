@@ -26,7 +26,8 @@ def _cosine(
 ) -> _Rates:
     minutes = np.arange(round(length))
     wave = (maximum + minimum) / 2 + (maximum - minimum) / 2 * np.cos(2 * np.pi * minutes / period)
-    return np.maximum(wave + rng.uniform(-noise, noise, len(minutes)), 0.0)
+    rates: _Rates = np.maximum(wave + rng.uniform(-noise, noise, len(minutes)), 0.0)
+    return rates
 
 
 def _random(rng: np.random.Generator, *, minimum: float, maximum: float, length: float) -> _Rates:

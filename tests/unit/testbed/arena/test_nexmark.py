@@ -42,3 +42,11 @@ def test_replicas_at_70_per_cent_cpu_equal_those_of_hpa_cpu(name, mean, replicas
         rate = mean * sum(share * experiment.operators[source].load_share for source, share in shares.items())
         total += math.ceil(rate * (section.service_ms_per_row or 0) / 1000 / 0.7)
     assert total == replicas
+
+
+def test_query_11_of_the_parameter_study_is_the_job_of_its_experiment():
+    # Only the names of the second operator differ: map and count.
+    varied, published = query("parameters").variant("query=q11"), query("q11")
+    assert list(varied.operators.values())[:2] == list(published.operators.values())[:2]
+    assert varied.operators["sink"].model_copy(update={"upstream": ("count",)}) == published.operators["sink"]
+    assert varied.rules == published.rules

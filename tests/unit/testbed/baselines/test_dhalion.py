@@ -193,6 +193,12 @@ def test_an_inner_operator_shrinks_while_its_input_is_nearly_empty(b, fewer):
     assert wanted(CHAIN, *chain(b=b)) == {"a": 8, "b": fewer, "c": 8}
 
 
+@pytest.mark.parametrize(("factor", "fewer"), [(0.9, 9), (0.85, 8), (0.75, 7), (0.7, 7)])
+def test_the_scale_down_factor_is_a_setting(factor, fewer):
+    # of 10 replicas, rounded down
+    assert wanted(ALONE, seen(10), scale_down_factor=factor) == {"op": fewer}
+
+
 def test_healthy_workflow_shrinks_except_operators_with_lag():
     found = analyses(CHAIN, *chain(a={"waiting": 50_000.0, "slope": -100.0}))
     assert {name: each.desired_replicas for name, each in found.items()} == {"a": None, "b": 8, "c": 8}
