@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from gesscale.analyze.capacity import drain_time_s, evidence_of, has_backlog, headroom_pct, predict, weight_of
+from gesscale.analyze.capacity import drain_time_s, evidence_of, has_backlog, headroom_pct, weight_of
 from gesscale.model.decision import Analysis, Plan, Reason, Rejection, Verdict
 from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.model.workflow import Workflow
@@ -24,7 +24,7 @@ from gesscale.ports import Knowledge, Latencies
 from perfmodel import EQ1, PROPORTIONAL, Estimate, FittedEq1, Reading, fit_eq1, summary_of
 from testbed.baselines.gesscale_2021 import details
 from testbed.baselines.gesscale_2021.settings import Gesscale2021Settings
-from testbed.baselines.gesscale_2021.sized_placements import GrownPlacements, SizedPlacement, sized
+from testbed.baselines.gesscale_2021.sized_placements import GrownPlacements, SizedPlacement, predict_mst, sized
 
 #: Creates an analysis from a verdict (default Same), a reason and a detail.
 _Concluded = Callable[..., Analysis]
@@ -59,9 +59,11 @@ class Gesscale2021Policy(PerOperatorPolicy):
         # The model must not learn outdated delays from a stale map; a single node has none.
         on_driver = {*reading.placement} == {driver_node}
         known_nd = nd if on_driver or not knowledge.latencies.map_status.stale else None
+        if known_nd is None and not self.latency_aware:
+            known_nd = 0.0
         evidence = evidence_of(reading, known_nd, weight, self.own.back_pressure_threshold)
         model = self._model(evidence, name, knowledge, observation.at_s)
-        mst = predict(model, reading.placement, nd, weight)
+        mst = predict_mst(model, reading.placement, nd, weight)
         concluded = partial(
             Analysis,
             operator=name,
@@ -127,10 +129,11 @@ class Gesscale2021Policy(PerOperatorPolicy):
         if has_backlog(reading):
             return concluded(reason=Reason.DRAINING_BACKLOG, detail=details.draining(reading))
         driver_node = self.workflow.operators[reading.operator].driver_node
-        if (unknown := unknown_delays(latencies, reading.placement, driver_node)) is not None:
+        unknown = unknown_delays(latencies, reading.placement, driver_node) if self.latency_aware else None
+        if unknown is not None:
             return concluded(reason=unknown[0], detail=unknown[1])
         if mst is None:
-            stale = latencies.map_status.stale
+            stale = latencies.map_status.stale if self.latency_aware else ""
             return concluded(reason=Reason.MODEL_UNCALIBRATED, detail=details.uncalibrated(stale))
         headroom = headroom_pct(mst.low, reading.throughput_rows_per_s)
         detail = details.headroom(reading, mst, headroom, self.own.headroom_threshold_pct)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gesscale.analyze.capacity import headroom_pct, predict, predict_all, weight_of
 from gesscale.plan.node_ranking import nd_max_ms, nd_max_with_each_ms
 from gesscale.policies.base import PlanningContext
-from perfmodel import Estimate, Estimates, FittedEq1
+from perfmodel import PROPORTIONAL, Estimate, Estimates, FittedEq1
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,20 @@ class SizedPlacement:
         return 0.0 if self.mst is None else headroom_pct(self.mst.low, rows_per_s)
 
 
+def predict_mst(
+    model: FittedEq1 | None, placement: tuple[str, ...], nd_ms: float | None, weight: float
+) -> Estimate | None:
+    """Predict the MST of a placement; Eq. 2 needs no delay."""
+    ignores_delay = model is not None and model.law == PROPORTIONAL
+    return predict(model, placement, 0.0 if ignores_delay else nd_ms, weight)
+
+
 def sized(context: PlanningContext, placement: tuple[str, ...], model: FittedEq1 | None) -> SizedPlacement:
     """Predict the MST of a placement."""
     nodes = tuple(sorted(placement))
     nd = nd_max_ms(context.latencies.map, nodes, context.operator.driver_node)
     weight = weight_of(nodes, context.cluster.weights)
-    return SizedPlacement(nodes, nd, predict(model, nodes, nd, weight))
+    return SizedPlacement(nodes, nd, predict_mst(model, nodes, nd, weight))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +73,8 @@ class GrownPlacements:
         nd_ms = nd_max_with_each_ms(context.latencies.map, present, operator.driver_node, nodes)
         own = np.fromiter(map(weights.get, nodes, repeat(1.0)), dtype=float, count=len(nodes))
         weight = weight_of(present, weights) + own
-        msts = predict_all(model, nd_ms, weight)
+        ignores_delay = model is not None and model.law == PROPORTIONAL
+        msts = predict_all(model, np.zeros_like(nd_ms) if ignores_delay else nd_ms, weight)
         return cls(present=present, nodes=nodes, nd_max_ms=nd_ms, msts=msts)
 
     def beat(self, now: SizedPlacement) -> NDArray[np.bool_]:
@@ -82,9 +91,9 @@ class GrownPlacements:
     def sized(self, index: int) -> SizedPlacement:
         """Return the placement with one of the nodes."""
         nd_ms = float(self.nd_max_ms[index])
-        known = not math.isnan(nd_ms)
+        is_predicted = self.msts is not None and not math.isnan(self.msts.mid[index])
         return SizedPlacement(
             tuple(sorted((*self.present, self.nodes[index]))),
-            nd_ms if known else None,
-            self.msts.at(index) if known and self.msts is not None else None,
+            None if math.isnan(nd_ms) else nd_ms,
+            self.msts.at(index) if self.msts is not None and is_predicted else None,
         )

@@ -1,11 +1,12 @@
 """MDL-NLUnaware, which knows only Eq. 2, and static, which changes nothing."""
 
+import pytest
 from edge import NODES, known, observe, operator, reading, workflow
 
 from gesscale.model.decision import Reason
 from gesscale.options import PolicyOptions
 from gesscale.policies import policy_named
-from gesscale.ports import ClusterState, Node
+from gesscale.ports import ClusterState, Knowledge, Latencies, Node
 from perfmodel import Reading
 
 # What a node contributed: 100, 95, 90 rows/s; Eq. 2 takes all for the same thing, about 95 a node.
@@ -41,6 +42,53 @@ def test_mdl_removes_several_at_once_at_any_delay():
     ]
     assert {len(placement) for placement in kept} == {2}
     assert len(set(kept)) > 2
+
+
+#: No latency map, a stale one, and one that lacks all nodes of the replicas but the driver's.
+POOR_MAPS = {
+    "none": Latencies(map=None),
+    "stale": known(stale="the map is a day old").latencies,
+    "partial": Latencies(map=known().latencies.map.subset(["hub", "edge"])),
+}
+PLACEMENT = ("far", "hub", "mid", "near")
+
+
+def decide_mdl(latencies, seen, readings):
+    chosen = policy_named("mdl-nlunaware", workflow(operator()), PolicyOptions())
+    state = ClusterState(nodes={node: Node(name=node) for node in NODES}, placements={"op": seen.placement})
+    knowledge = Knowledge(readings={"op": readings}, latencies=latencies)
+    analyses = chosen.analyze(observe(seen), knowledge)
+    return analyses["op"], chosen.plan(analyses, state, knowledge)["op"]
+
+
+@pytest.mark.parametrize("latencies", POOR_MAPS.values(), ids=POOR_MAPS)
+def test_mdl_decides_the_same_without_a_good_map(latencies):
+    seen = reading(PLACEMENT, throughput=150)
+    with_map = decide_mdl(known().latencies, seen, LEARNED)[1]
+    analysis, plan = decide_mdl(latencies, seen, LEARNED)
+    # About 95 rows/s a node carry 150 rows/s with two: the readings count whatever their delay.
+    assert (plan.reason, plan.change, plan.mst) == (Reason.UNDERUSED, with_map.change, with_map.mst)
+    assert len(plan.placement) == 2
+    assert analysis.mst is not None
+
+
+@pytest.mark.parametrize("latencies", POOR_MAPS.values(), ids=POOR_MAPS)
+def test_mdl_learns_from_saturation_without_a_good_map(latencies):
+    # 400 rows of four replicas in 400 / 360 s: 360 rows/s, 90 of each.
+    seen = reading(PLACEMENT, throughput=360, offered=500, saturated=1.0, backlog=4000)
+    analysis, plan = decide_mdl(latencies, seen, ())
+    assert [(each.replicas, each.nd_max_ms, round(each.rows_per_s)) for each in analysis.evidence] == [(4, 0.0, 360)]
+    assert analysis.mst.mid == pytest.approx(360)
+    assert plan.change.add == ("edge",)
+    assert plan.mst.mid == pytest.approx(450)
+    # Later, at 100 rows/s: one replica carries 90, two 180 (143 at the low end: 5 % prior error, 2.92 of it, sqrt 2).
+    calm = reading(PLACEMENT, throughput=100, at_s=2000.0)
+    assert len(decide_mdl(latencies, calm, analysis.evidence)[1].placement) == 2
+
+
+def test_mdl_keeps_the_delay_of_a_good_map_for_policies_that_need_it():
+    seen = reading(PLACEMENT, throughput=360, offered=500, saturated=1.0, backlog=4000)
+    assert [each.nd_max_ms for each in decide_mdl(known().latencies, seen, ())[0].evidence] == [200.0]
 
 
 def test_static_changes_nothing_whatever_it_sees():
