@@ -11,7 +11,7 @@ from enum import StrEnum
 from gesscale.formatting import format_duration
 from gesscale.model.decision import Reason
 from gesscale.model.workflow import Operator
-from testbed.baselines.rules.model import ALL, Guard, Metric, Rule, RuleTrigger, ScalingAction
+from testbed.baselines.rules.model import ALL, Guard, Rule, RuleTrigger, ScalingAction
 from testbed.baselines.rules.readings import MetricSample, MetricSamples
 from testbed.baselines.rules.settings import RulesSettings
 
@@ -23,6 +23,9 @@ _REPORTED_SHARE = 0.7
 
 #: Times are exact to the millisecond.
 _TICK_S = 0.001
+
+#: Sums of times are exact to this share.
+_ROUNDING = 1e-9
 
 
 class State(StrEnum):
@@ -116,13 +119,29 @@ def trigger_state(
     if samples[-1].at_s - samples[0].at_s < trigger.for_s - missing_s - _TICK_S:
         return State.INSUFFICIENT_DATA
     window = _window(trigger.for_s, samples, semantics)
-    if sum(sample.covers_s for sample in window) < _REPORTED_SHARE * trigger.for_s - _TICK_S:
+    if _covered_s(window) < _REPORTED_SHARE * trigger.for_s - _TICK_S:
         return State.INSUFFICIENT_DATA
-    return State.FIRED if all(trigger.holds(item.low, item.high) for item in window) else State.NOT_FIRED
+    return State.FIRED if _holds(trigger, window) else State.NOT_FIRED
+
+
+def _holds(trigger: RuleTrigger, window: Sequence[MetricSample]) -> bool:
+    """Return whether every reading, their mean, or a share of them is beyond the threshold, each for its time."""
+    covered_s = _covered_s(window)
+    if trigger.mean and covered_s > 0:
+        low = sum(item.covers_s * item.low for item in window) / covered_s
+        return trigger.holds(low, sum(item.covers_s * item.high for item in window) / covered_s)
+    beyond = [item for item in window if trigger.holds(item.low, item.high)]
+    if trigger.share == 1 or covered_s == 0:
+        return len(beyond) == len(window)
+    return _covered_s(beyond) >= trigger.share * covered_s * (1 - _ROUNDING)
+
+
+def _covered_s(samples: Iterable[MetricSample]) -> float:
+    return sum(sample.covers_s for sample in samples)
 
 
 def condition(
-    rule: Rule, samples: Mapping[Metric, MetricSamples], now_s: float, semantics: RulesSettings
+    rule: Rule, samples: Mapping[str, MetricSamples], now_s: float, semantics: RulesSettings
 ) -> RuleCondition:
     """Evaluate all triggers of a rule."""
     found = []
@@ -219,10 +238,11 @@ def _condition_text(trigger: RuleTrigger, state: State, samples: MetricSamples) 
     name, lasting = trigger.metric, format_duration(trigger.for_s)
     if state is State.INSUFFICIENT_DATA or not samples:
         return f"insufficient data of {name} for {lasting}"
-    value, unit = _figure(samples[-1].high), trigger.own_unit.sign
+    value = _figure(samples[-1].high) + (f" {trigger.own_unit.sign}" if trigger.own_unit else "")
     side = "above" if trigger.above is not None else "below"
     negation = "" if state is State.FIRED else "not "
-    return f"{name} {value} {unit}, {negation}{side} {_figure(trigger.threshold)} for {lasting}"
+    manner = "on average " if trigger.mean else f"in {trigger.share:.0%} " if trigger.share < 1 else ""
+    return f"{name} {value}, {negation}{manner}{side} {_figure(trigger.threshold)} for {lasting}"
 
 
 def _figure(value: float) -> str:

@@ -7,12 +7,14 @@ Imperial College London, 2014), section 4.2.
 import math
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
+from gesscale.batch_record import PREFIX, BatchFigures, figures_of
 from gesscale.common.errors import InvalidValueError
 from gesscale.fields import MAX_ROWS, Duration, SettingsGroup
+from gesscale.validation import nearest
 from gesscale.wire import MAX_REPLICAS
 
 #: The operator of a rule for all operators.
@@ -35,6 +37,21 @@ class Metric(StrEnum):
     THROUGHPUT = "throughput"
 
 
+#: Field of a batch by its gauge, which a rule may name as its metric.
+FIELD_OF_GAUGE = {f"{PREFIX}{figure.gauge}": name for name, figure in figures_of(BatchFigures).items()}
+
+
+def _check_metric(name: str) -> str:
+    known = {*(each.value for each in Metric), *FIELD_OF_GAUGE}
+    if name in known:
+        return name
+    raise InvalidValueError("rule-metric-unknown", got=name, nearest=nearest(name, known))
+
+
+#: Name of a metric: one of `Metric`, or a gauge of the driver.
+MetricName = Annotated[str, AfterValidator(_check_metric)]
+
+
 class Unit(StrEnum):
     """Units of thresholds."""
 
@@ -55,7 +72,7 @@ class Unit(StrEnum):
 _SHARE = {Unit.PERCENT: 1.0}
 _RATE = {Unit.ROWS_PER_SECOND: 1.0}
 #: The units of each metric, its own first, with their factors to its own.
-UNITS: Mapping[Metric, Mapping[Unit, float]] = {
+UNITS: Mapping[str, Mapping[Unit, float]] = {
     Metric.CPU: _SHARE,
     Metric.BUSY: _SHARE,
     Metric.SATURATED: _SHARE,
@@ -128,8 +145,8 @@ class Factor(SettingsGroup):
 class RuleTrigger(SettingsGroup):
     """A condition on one metric that must hold for a time."""
 
-    metric: Metric
-    """The metric that the condition reads."""
+    metric: MetricName
+    """The metric that the condition reads: a name of docs/reference/policies/rules.md, or a gauge of the driver."""
     above: float | None = Field(None, ge=-MAX_ROWS, le=MAX_ROWS)
     """The metric must be greater than this. Default: none, `below` is given instead."""
     below: float | None = Field(None, ge=-MAX_ROWS, le=MAX_ROWS)
@@ -138,30 +155,38 @@ class RuleTrigger(SettingsGroup):
     """Unit of the threshold. Default: the metric's own."""
     for_s: Duration
     """The condition must hold for at least this long."""
+    share: float = Field(1.0, gt=0, le=1)
+    """Share of that time in which it must hold. Default: all of it, every reading; less ignores outliers."""
+    mean: bool = False
+    """Compare the mean over that time instead of the readings. Default: no, the readings."""
 
     @model_validator(mode="after")
     def _check_threshold(self) -> Self:
         given = [name for name in ("above", "below") if getattr(self, name) is not None]
         if len(given) != 1:
             got = " and ".join(given) or "none"
-            raise InvalidValueError("rule-threshold-ambiguous", metric=self.metric.value, got=got)
-        if self.unit is not None and self.unit not in UNITS[self.metric]:
-            known = [unit.value for unit in UNITS[self.metric]]
-            raise InvalidValueError(
-                "rule-threshold-unit-invalid", metric=self.metric.value, known=known, got=self.unit.value
-            )
+            raise InvalidValueError("rule-threshold-ambiguous", metric=self.metric, got=got)
+        if self.mean and self.share < 1:
+            raise InvalidValueError("rule-share-of-mean", metric=self.metric, share=self.share)
+        if self.unit is not None and self.unit not in self._units:
+            known = [unit.value for unit in self._units] or "no unit"
+            raise InvalidValueError("rule-threshold-unit-invalid", metric=self.metric, known=known, got=self.unit.value)
         return self
 
     @property
-    def own_unit(self) -> Unit:
-        """The unit of the metric."""
-        return next(iter(UNITS[self.metric]))
+    def _units(self) -> Mapping[Unit, float]:
+        return UNITS.get(self.metric, {})
+
+    @property
+    def own_unit(self) -> Unit | None:
+        """The unit of the metric; None for a gauge."""
+        return next(iter(self._units), None)
 
     @property
     def threshold(self) -> float:
         """The threshold in the metric's own unit."""
         value = self.above if self.above is not None else self.below
-        return (value or 0.0) * UNITS[self.metric][self.unit or self.own_unit]
+        return (value or 0.0) * (self._units[self.unit] if self.unit else 1.0)
 
     def holds(self, low: float, high: float) -> bool:
         """Return True if all values between two, in the metric's own unit, are beyond the threshold."""

@@ -30,7 +30,7 @@ from testbed.baselines.rules.evaluation import (
     evaluate_rules,
     rank_rules,
 )
-from testbed.baselines.rules.model import Metric, Rule, ScalingAction, distinct
+from testbed.baselines.rules.model import Rule, ScalingAction, distinct
 from testbed.baselines.rules.readings import MetricSamples, append_reports, is_reported, prune_samples, reports
 from testbed.baselines.rules.settings import DEFAULT_RULES, RulesSettings, check_operators, read_rules
 from testbed.baselines.shared.sizing import PLACEMENT_SETTINGS, UNLIMITED, SizeProposal, SizingPolicy, SizingSettings
@@ -62,7 +62,7 @@ class RulesMemo(Memo):
     #: Time of the last completed action of each kind.
     done_s: dict[ScalingAction, float]
     #: Samples of each metric in its rules, oldest first.
-    samples: dict[Metric, MetricSamples]
+    samples: dict[str, MetricSamples]
     #: The rules whose conditions have fired.
     fired: frozenset[str] = frozenset()
     #: The proposal of this step.
@@ -135,9 +135,9 @@ class RulesPolicy(SizingPolicy):
         )
 
     def _samples(
-        self, before: Mapping[Metric, MetricSamples], reading: OperatorReading, change: Order | None
-    ) -> dict[Metric, MetricSamples]:
-        max_s: dict[Metric, float] = {}
+        self, before: Mapping[str, MetricSamples], reading: OperatorReading, change: Order | None
+    ) -> dict[str, MetricSamples]:
+        max_s: dict[str, float] = {}
         for rule in rank_rules(self.rules, reading.operator):
             for trigger in rule.when:
                 max_s[trigger.metric] = max(trigger.for_s, max_s.get(trigger.metric, 0.0))

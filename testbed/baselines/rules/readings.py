@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from gesscale.model.observation import Batch, OperatorReading
-from testbed.baselines.rules.model import Metric
+from testbed.baselines.rules.model import FIELD_OF_GAUGE, UNITS, Metric
 from testbed.baselines.shared.signals import cpu_share
 
 #: Metrics that every finished batch reports; the others are reported once per step of the loop.
-BATCH_METRICS = frozenset({Metric.QUEUE_LENGTH, Metric.LAG, Metric.LATENCY})
+BATCH_METRICS = frozenset({Metric.QUEUE_LENGTH, Metric.LAG, Metric.LATENCY, *FIELD_OF_GAUGE})
 
 
 class MetricReport(NamedTuple):
@@ -43,7 +43,7 @@ def append_reports(samples: Sequence[MetricSample], reports: Iterable[MetricRepo
     """Append newer reports to samples."""
     result = list(samples)
     for report in reports:
-        at_s, value = round(report.at_s, 3), round(report.value, 3)
+        at_s, value = round(report.at_s, 3), float(f"{report.value:.9g}")
         since_s = at_s - result[-1].at_s if result else 0.0
         if result and since_s <= 0:
             continue
@@ -86,7 +86,7 @@ def _one_fewer(samples: list[MetricSample]) -> list[MetricSample]:
     return [*samples[:index], both, *samples[index + 2 :]]
 
 
-def reports(metric: Metric, reading: OperatorReading, max_gap_s: float) -> Iterator[MetricReport]:
+def reports(metric: str, reading: OperatorReading, max_gap_s: float) -> Iterator[MetricReport]:
     """Yield the reports of an operator on a metric, oldest first.
 
     Parameters
@@ -97,7 +97,7 @@ def reports(metric: Metric, reading: OperatorReading, max_gap_s: float) -> Itera
     Notes
     -----
     A batch with the next number covers all the time since the batch before, because nothing else happened. If an
-    operator has idled for the whole window, the step reports the backlog of its newest batch.
+    operator has idled for the whole window, the step reports the backlog of its newest batch, but no gauge.
     """
     if metric not in BATCH_METRICS:
         yield from _report(reading.at_s, _of_step(metric, reading), max_gap_s)
@@ -108,12 +108,13 @@ def reports(metric: Metric, reading: OperatorReading, max_gap_s: float) -> Itera
         reach_s = math.inf if follows else max(batch.seconds, batch.trigger_s or 0.0)
         yield from _report(batch.ended_at_s, _of_batch(metric, batch, reading), reach_s)
         before = batch
-    if before is not None and reading.throughput_rows_per_s == 0 and reading.busy_share == 0:
+    idles = reading.throughput_rows_per_s == 0 and reading.busy_share == 0
+    if before is not None and idles and metric in UNITS:
         at_rest = replace(before, seconds=0.0)
         yield from _report(reading.at_s, _of_batch(metric, at_rest, reading), max_gap_s)
 
 
-def is_reported(metric: Metric, reading: OperatorReading) -> bool:
+def is_reported(metric: str, reading: OperatorReading) -> bool:
     """Return True if the newest report of an operator has a metric."""
     if metric not in BATCH_METRICS:
         value = _of_step(metric, reading)
@@ -127,7 +128,7 @@ def _report(at_s: float, value: float | None, reach_s: float) -> Iterator[Metric
         yield MetricReport(at_s, value, reach_s)
 
 
-def _of_step(metric: Metric, reading: OperatorReading) -> float | None:
+def _of_step(metric: str, reading: OperatorReading) -> float | None:
     match metric:
         case Metric.CPU:
             return 100 * cpu_share(reading)
@@ -141,11 +142,14 @@ def _of_step(metric: Metric, reading: OperatorReading) -> float | None:
             return reading.throughput_rows_per_s
 
 
-def _of_batch(metric: Metric, batch: Batch, reading: OperatorReading) -> float | None:
-    if metric is Metric.QUEUE_LENGTH:
+def _of_batch(metric: str, batch: Batch, reading: OperatorReading) -> float | None:
+    if metric in FIELD_OF_GAUGE:
+        gauge: float | None = getattr(batch, FIELD_OF_GAUGE[metric])
+        return gauge
+    if metric == Metric.QUEUE_LENGTH:
         return batch.backlog_rows
     lag_s = _lag_s(batch, reading)
-    if metric is Metric.LAG or lag_s is None:
+    if metric == Metric.LAG or lag_s is None:
         return lag_s
     return 1000 * (batch.seconds + lag_s)
 

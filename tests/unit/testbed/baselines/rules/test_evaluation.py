@@ -88,6 +88,50 @@ def test_readings_must_cover_seven_tenths_of_the_time():
     assert trigger_state(ABOVE_300_FOR_30_S, five, 35.0, read()) is State.FIRED
 
 
+def above_300(**how: object) -> RuleTrigger:
+    return RuleTrigger.model_validate({"metric": "queue-length", "above": 300, "for": "30s", **how})
+
+
+@pytest.mark.parametrize(
+    ("how", "values", "state"),
+    [
+        # Six readings of 5 s are younger than 30 s. A share of 0.8 is 24 s: five of them.
+        ({"share": 0.8}, [400] * 6 + [0], State.FIRED),
+        ({"share": 0.8}, [400] * 5 + [0, 0], State.NOT_FIRED),
+        ({"share": 0.8}, [0] + [400] * 6, State.FIRED),
+        ({"share": 0.5}, [400, 0] * 3 + [400], State.FIRED),  # three of six are 15 s of 30 s
+        ({"share": 1.0}, [400] * 6 + [0], State.NOT_FIRED),
+        ({"share": 0.1}, [400] * 6, State.INSUFFICIENT_DATA),  # 25 s of readings, however few must hold
+        # (5 * 361 + 0) / 6 = 300.8; (5 * 360 + 0) / 6 = 300, which does not exceed 300
+        ({"mean": True}, [0] + [361] * 5 + [0], State.FIRED),
+        ({"mean": True}, [0] + [360] * 5 + [0], State.NOT_FIRED),
+        ({"mean": True}, [400] * 6, State.INSUFFICIENT_DATA),
+    ],
+)
+def test_a_share_or_the_mean_of_the_readings(how, values, state):
+    assert trigger_state(above_300(**how), reported(*values), 30.0, read()) is state
+
+
+def test_a_reading_counts_for_the_time_that_it_covers():
+    # One reading of 20 s, two of 5 s: 20 of 30 s are 67 %; the mean is (20 * 200 + 10 * 600) / 30 = 333.
+    samples = (
+        MetricSample(0.0, 5.0, 0.0, 0.0),
+        MetricSample(20.0, 20.0, 200.0, 200.0),
+        MetricSample(25.0, 5.0, 600.0, 600.0),
+        MetricSample(30.0, 5.0, 600.0, 600.0),
+    )
+    below = {"above": None, "below": 300}
+    assert trigger_state(above_300(share=0.6, **below), samples, 30.0, read()) is State.FIRED
+    assert trigger_state(above_300(share=0.7, **below), samples, 30.0, read()) is State.NOT_FIRED
+    assert trigger_state(above_300(mean=True), samples, 30.0, read()) is State.FIRED
+
+
+@pytest.mark.parametrize("how", [{"share": 0.5}, {"mean": True}])
+def test_merged_readings_count_by_their_worse_end(how):
+    merged = (MetricSample(0.0, 5.0, 400.0, 400.0), MetricSample(30.0, 30.0, 0.0, 900.0))
+    assert trigger_state(above_300(**how), merged, 30.0, read()) is State.NOT_FIRED
+
+
 @given(
     values=st.lists(st.sampled_from([200.0, 300.0, 301.0, 900.0]), min_size=1, max_size=40),
     every_s=st.sampled_from([1.0, 5.0, 10.0]),

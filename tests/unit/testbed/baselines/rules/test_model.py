@@ -5,6 +5,7 @@ from pydantic import ValidationError
 
 from testbed.baselines.rules.model import Factor, Rule, RuleTrigger, ScalingAction, distinct
 
+GAUGE = "gesscale_operator_batch_state_bytes"
 CPU = {"metric": "cpu", "above": 80, "for": "30s"}
 SOUND = {"name": "hot", "operator": "op", "action": "scale-out", "by": {"absolute": 1}, "when": [CPU]}
 
@@ -48,6 +49,13 @@ def test_sizes(factor, replicas, out, back):
         ({"when": [{"metric": "cpu", "for": 5}]}, ("when", 0)),
         ({"when": [{**CPU, "unit": "rows"}]}, ("when", 0)),
         ({"when": [{**CPU, "metric": "heap"}]}, ("when", 0, "metric")),
+        ({"when": [{**CPU, "metric": "batch_state_bytes"}]}, ("when", 0, "metric")),  # without its prefix
+        ({"when": [{**CPU, "metric": GAUGE, "unit": "rows"}]}, ("when", 0)),  # a gauge has the unit of its text
+        ({"when": [{**CPU, "above": float("nan")}]}, ("when", 0, "above")),
+        ({"when": [{**CPU, "share": 0}]}, ("when", 0, "share")),
+        ({"when": [{**CPU, "share": 1.1}]}, ("when", 0, "share")),
+        ({"when": [{**CPU, "share": float("nan")}]}, ("when", 0, "share")),
+        ({"when": [{**CPU, "share": 0.8, "mean": True}]}, ("when", 0)),
         ({"unless": [{"since": "restart", "within": 5}]}, ("unless", 0, "since")),
         ({"operator": ""}, ("operator",)),
         ({"together": True}, ()),
@@ -70,6 +78,7 @@ def test_what_cannot_be_is_refused_by_its_place(changes, place):
         ("latency", None, 90),
         ("throughput", "rows/s", 90),
         ("busy", "percent", 90),
+        (GAUGE, None, 90),
     ],
 )
 def test_thresholds_are_in_the_unit_of_the_metric(metric, unit, threshold):

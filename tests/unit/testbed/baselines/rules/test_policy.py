@@ -108,6 +108,36 @@ def test_metrics_of_steps_need_several_steps():
     assert found[0].reason is Reason.METRICS_MISSING
 
 
+def of_state(state_bytes: list[float | None], at_s: float = 1000.0) -> OperatorReading:
+    made = seen(0.0, at_s)
+    stateful = [replace(each, state_bytes=size) for each, size in zip(made.batches, state_bytes, strict=True)]
+    return replace(made, batches=tuple(stateful))
+
+
+LARGE = {**OUT, "when": [{"metric": "gesscale_operator_batch_state_bytes", "above": 2**30, "for": "30s"}]}
+
+
+def test_rule_on_a_gauge_of_the_driver():
+    trajectory = Trajectory(policy(LARGE))
+    assert trajectory.step(of_state([2**31] * 6)).desired_replicas == 2
+    assert figures(trajectory.memo().proposal.detail)[-2:] == [2**30, 30]
+    assert Trajectory(policy(LARGE)).step(of_state([2**20] * 6)).desired_replicas is None
+
+
+@pytest.mark.parametrize("size", [None, float("nan"), float("inf")])
+def test_rule_on_a_gauge_without_a_figure_changes_nothing(size):
+    found = Trajectory(policy(LARGE)).step(of_state([2**31] * 5 + [size]))
+    assert (found.verdict, found.reason) == (Verdict.SAME, Reason.METRICS_MISSING)
+
+
+def test_outlier_does_not_stop_a_share():
+    # Three readings of 10 s are younger than 30 s; the middle one is small: 20 of 30 s.
+    outlier = of_state([2**31] * 4 + [0, 2**31])
+    most = {**LARGE, "when": [{**LARGE["when"][0], "share": 0.6}]}
+    assert Trajectory(policy(LARGE)).step(outlier).desired_replicas is None
+    assert Trajectory(policy(most)).step(outlier).desired_replicas == 2
+
+
 def test_idle_operator_is_scaled_in_repeatedly():
     trajectory = Trajectory(policy(BACK))
     night = {"throughput_rows_per_s": 0.0, "busy_share": 0.0, "input_rows_per_s": 0.0}

@@ -50,6 +50,14 @@ def test_a_fault_comes_in_one_line_with_the_place(text, place):
     assert str(caught.value).isprintable()
 
 
+def test_an_unknown_metric_is_refused_with_the_nearest_name():
+    gauge = "gesscale_operator_batch_state_bytes"
+    place = "rules.0.when.0.metric"
+    for name, like in ((gauge[:-1], gauge), ("queue-len", "queue-length")):
+        with refused("rule-metric-unknown", place=place, got=name, nearest=[like]):
+            parse_rules(SOUND.replace("unit: tuples, ", "").replace("queue-length", name))
+
+
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path):
     with refused("rules-file-unreadable", source=f"rules file {tmp_path / 'none.yaml'}"):
         read_rules(tmp_path / "none.yaml")
@@ -62,7 +70,7 @@ def test_the_schema_has_every_member_as_it_is_written():
     schema = RuleSet.model_json_schema(by_alias=True)
     parts = schema["$defs"]
     assert set(parts["Rule"]["required"]) == {"operator", "action", "by", "when"}
-    assert {"metric", "above", "below", "unit", "for"} == set(parts["RuleTrigger"]["properties"])
+    assert {"metric", "above", "below", "unit", "for", "share", "mean"} == set(parts["RuleTrigger"]["properties"])
 
 
 GUIDE = (Path(__file__).parents[5] / "docs/reference/policies/rules.md").read_text("utf-8")
@@ -73,4 +81,4 @@ def blocks(language: str) -> list[str]:
 
 
 def test_the_default_rules_are_those():
-    assert parse_rules(blocks("yaml")[1]).rules == DEFAULT_RULES
+    assert parse_rules(blocks("yaml")[-1]).rules == DEFAULT_RULES

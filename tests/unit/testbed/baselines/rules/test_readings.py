@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gesscale.model.observation import Batch, OperatorReading
-from testbed.baselines.rules.model import Metric
+from testbed.baselines.rules.model import FIELD_OF_GAUGE, Metric
 from testbed.baselines.rules.readings import (
-    BATCH_METRICS,
     MetricReport,
     MetricSample,
     append_reports,
@@ -40,7 +39,7 @@ def seen(*batches: Batch, **changes: object) -> OperatorReading:
     return reading(offered=20.0, batches=batches, **changes)
 
 
-def reported(metric: Metric, item: OperatorReading) -> list[tuple[float, float]]:
+def reported(metric: str, item: OperatorReading) -> list[tuple[float, float]]:
     return [(report.at_s, report.value) for report in reports(metric, item, GAP_S)]
 
 
@@ -50,6 +49,33 @@ def test_every_batch_reports_its_backlog():
     # At 20 rows/s those are 5 s and 15 s; a row that comes waits as long, and then for a batch of 4 s.
     assert reported(Metric.LAG, item) == [(980.0, 5.0), (990.0, 15.0)]
     assert reported(Metric.LATENCY, item) == [(980.0, 9000.0), (990.0, 19_000.0)]
+
+
+def test_every_batch_reports_its_gauges():
+    gauge = "gesscale_operator_batch_state_bytes"
+    item = seen(batch(1, 980.0, 0.0, state_bytes=2**31), batch(2, 990.0, 0.0), batch(3, 1000.0, 0.0, state_bytes=7))
+    assert reported(gauge, item) == [(980.0, 2**31), (1000.0, 7.0)]
+    assert is_reported(gauge, item)
+    assert not is_reported(gauge, seen(batch(1, 980.0, 0.0)))
+    # It belongs to a batch: an idle operator has none.
+    idle = replace(item, at_s=1200.0, throughput_rows_per_s=0.0, busy_share=0.0)
+    assert reported(gauge, idle) == reported(gauge, item)
+
+
+def test_every_gauge_can_be_read():
+    item = seen(batch(1, 990.0, 100.0, cap_rows=500))
+    found = {gauge: reported(gauge, item) for gauge in FIELD_OF_GAUGE}
+    assert found["gesscale_operator_batch_rows"] == [(990.0, 50.0)]
+    assert found["gesscale_operator_batch_cap_rows"] == [(990.0, 500.0)]
+    assert found["gesscale_operator_backlog_rows"] == [(990.0, 100.0)]
+    assert found["gesscale_operator_batch_tasks"] == []
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_gauge_that_is_no_number_is_left_out(value):
+    item = seen(batch(1, 990.0, 0.0, state_bytes=value))
+    assert reported("gesscale_operator_batch_state_bytes", item) == []
+    assert not is_reported("gesscale_operator_batch_state_bytes", item)
 
 
 def test_a_batch_reaches_back_to_the_one_before_if_none_is_missing():
@@ -80,7 +106,7 @@ def test_what_is_missing_or_no_number_is_left_out(backlog, offered, queue, lag):
 
 def test_idle_operator_reports_the_last_backlog():
     idle = replace(seen(batch(1, 500.0, 0.0)), throughput_rows_per_s=0.0, busy_share=0.0, input_rows_per_s=0.0)
-    for metric in BATCH_METRICS:
+    for metric in (Metric.QUEUE_LENGTH, Metric.LAG, Metric.LATENCY):
         assert reported(metric, idle)[-1] == (1000.0, 0.0)
     # In the middle of a long batch it is unknown.
     assert reported(Metric.QUEUE_LENGTH, replace(idle, busy_share=1.0)) == [(500.0, 0.0)]
