@@ -10,6 +10,8 @@ from typing import Any
 
 #: Prefix of the names of the gauges.
 PREFIX = "gesscale_operator_"
+#: Gauge of `BatchFigures.observed`, without prefix; the label ``metric`` has the key.
+OBSERVED = "batch_observed"
 
 _KEY = "figure"
 _PROGRESS = "the query's progress report"
@@ -150,6 +152,8 @@ class BatchFigures:
         "`stateOperators`: the least `numShufflePartitions`",
         "batch_state_partitions",
     )
+    observed: Mapping[str, float] | None = field(default=None, hash=False)
+    """Metrics that the query itself observes (`DataFrame.observe`), by ``NAME.ALIAS``; None if there are none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from itertools import groupby
 from math import isfinite
 
-from gesscale.batch_record import PREFIX, BatchFigures, BatchRecord, HostWork, figures_of
+from gesscale.batch_record import OBSERVED, PREFIX, BatchFigures, BatchRecord, HostWork, figures_of
 from gesscale.common.errors import Problem
 from gesscale.common.http_client import UNRESTRICTED_CLIENT, HttpClient
 from gesscale.fields import MAX_HISTORY_S
@@ -131,6 +131,7 @@ class _Scrape:
     figures: dict[str, float] = field(default_factory=dict)
     hosts: set[str] = field(default_factory=set)
     by_host: dict[str, dict[str, float]] = field(default_factory=dict)
+    observed: dict[str, float] = field(default_factory=dict)
 
 
 def _join(series: Iterable[PrometheusSeries]) -> list[_Scrape]:
@@ -144,6 +145,8 @@ def _join(series: Iterable[PrometheusSeries]) -> list[_Scrape]:
             scrape = scrapes.setdefault((query, at_s), _Scrape(at_s, query[0], query[2]))
             if gauge == _REPLICA:
                 scrape.hosts.add(labels.get("host", ""))
+            elif gauge == OBSERVED:
+                scrape.observed[labels.get("metric", "")] = value
             elif gauge in _FIELD_OF_REPLICA_GAUGE:
                 work = scrape.by_host.setdefault(labels.get("host", ""), {})
                 work[_FIELD_OF_REPLICA_GAUGE[gauge]] = value
@@ -171,4 +174,5 @@ def _records(scrapes: Iterable[_Scrape]) -> Iterator[dict[str, object]]:
             **record,
             "hosts": sorted(scrape.hosts),
             "by_host": scrape.by_host or None,
+            "observed": scrape.observed or None,
         }

@@ -32,6 +32,13 @@ def _none_if_nan(value: object) -> object:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
+def _none_if_invalid(value: object, read: ValidatorFunctionWrapHandler) -> object:
+    try:
+        return read(value)
+    except ValidationError:
+        return None
+
+
 #: Longest recorded run; in a longer one, a time must be wrong.
 MAX_RUN_S = 31 * 86400.0
 _LARGEST = 2**63 - 1
@@ -45,6 +52,7 @@ _FIGURES: Mapping[object, object] = {
     float: FiniteFloat,
     int | None: Annotated[Annotated[int, Field(le=_LARGEST)] | None, BeforeValidator(_none_if_nan)],
     float | None: Annotated[float | None, BeforeValidator(_none_if_nan)],
+    Mapping[str, float] | None: Annotated[Mapping[str, float] | None, WrapValidator(_none_if_invalid)],
 }
 
 
@@ -70,13 +78,6 @@ def _check_work(by_host: Mapping[str, HostWork] | None) -> Mapping[str, HostWork
         if not all(figure is None or 0 <= figure < math.inf for figure in figures):
             raise ValueError("expected finite figures >= 0")
     return by_host
-
-
-def _none_if_invalid(value: object, read: ValidatorFunctionWrapHandler) -> object:
-    try:
-        return read(value)
-    except ValidationError:
-        return None
 
 
 class _OnHosts(_Document):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from gesscale.batch_record import PREFIX, BatchRecord, HostWork, figures_of
+from gesscale.batch_record import OBSERVED, PREFIX, BatchRecord, HostWork, figures_of
 from gesscale.common.metrics_text import LabelledValue, MetricFamily
 from gesscale.spark.records import ExecutorSnapshot, QueryHistory, QuerySettings
 
@@ -35,9 +35,9 @@ def operator_metrics(
         samples = [LabelledValue({**own, "query": query}, figure) for query, figure in figures.items()]
         return MetricFamily(f"{PREFIX}{name}", text, samples)
 
-    def by_host(name: str, text: str, figures: Mapping[str, Mapping[str, float]]) -> MetricFamily:
+    def by_host(name: str, text: str, figures: Mapping[str, Mapping[str, float]], label: str = "host") -> MetricFamily:
         samples = [
-            LabelledValue({**own, "query": query, "host": host}, figure)
+            LabelledValue({**own, "query": query, label: host}, figure)
             for query, hosts in figures.items()
             for host, figure in sorted(hosts.items())
         ]
@@ -51,6 +51,8 @@ def operator_metrics(
     yield by_query("last_progress_timestamp_seconds", "When the query last reported progress.", progress)
     for name, figure in figures_of(HostWork).items():
         yield by_host(figure.gauge, figure.text, _work(last, name))
+    observed = {query: batch.observed or {} for query, batch in last.items()}
+    yield by_host(OBSERVED, "Metrics that the query observes (`DataFrame.observe`).", observed, label="metric")
     live = executors.hosts if executors else ()
     count = None if executors is None else len(live)
     yield by_query("replicas", "Live executors.", dict.fromkeys(progress, count))

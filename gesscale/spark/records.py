@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from gesscale.batch_record import BatchRecord, HostWork
@@ -20,6 +21,8 @@ RING_BATCHES = 512
 _IDLE_REPORT_S = 11.0
 #: Names of the observed metric with which a query counts its output.
 OBSERVATION, OUTPUT_ROWS = "gesscale", "output_rows"
+#: Most other observed metrics of a batch.
+_MAX_OBSERVED = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +155,7 @@ class QueryHistory:
             state_rows=_state_sum(progress, "numRowsTotal"),
             state_bytes=_state_sum(progress, "memoryUsedBytes"),
             state_partitions=state_partitions(progress),
+            observed=_observed(progress),
             by_host=_without_repeated(by_host, rows, read_rows),
         )
         self.batches.append(record)
@@ -257,6 +261,17 @@ def _output_rows(progress: Mapping[str, Any]) -> int | None:
     if rows is None or rows < 0:
         rows = ((progress.get("observedMetrics") or {}).get(OBSERVATION) or {}).get(OUTPUT_ROWS)
     return None if rows is None else int(rows)
+
+
+def _observed(progress: Mapping[str, Any]) -> Mapping[str, float] | None:
+    """Return the numbers that the query observes, other than its output rows; None if there are none."""
+    found = {
+        f"{name}.{alias}": float(value)
+        for name, row in (progress.get("observedMetrics") or {}).items()
+        for alias, value in row.items()
+        if isinstance(value, int | float) and (name, alias) != (OBSERVATION, OUTPUT_ROWS)
+    }
+    return dict(islice(found.items(), _MAX_OBSERVED)) or None
 
 
 def _state_sum(progress: Mapping[str, Any], name: str) -> int | None:

@@ -14,7 +14,7 @@ from pytest_httpserver import HTTPServer
 from refusals import logged_codes
 from werkzeug import Request, Response
 
-from gesscale.batch_record import BatchRecord, HostWork
+from gesscale.batch_record import OBSERVED, BatchRecord, HostWork
 from gesscale.model.observation import Batch, MissingReading, NodeReading, OperatorReading
 from gesscale.monitor import DriverMetrics, PrometheusMetrics
 from gesscale.monitor.prometheus import FIELD_OF_GAUGE, PREFIX
@@ -24,6 +24,7 @@ from gesscale.spark.records import QueryHistory, QuerySettings, document
 NOW_S = 1_795_000_000.0
 PERIODS = {"window_s": 20.0, "stale_after_s": 30.0, "history_s": 300.0, "timeout_s": 60.0}
 HOSTS = {"10.77.0.2": "near"}
+OBSERVED_METRICS = {"orders.oldest_s": 4.5, "orders.count": 100.0}
 
 
 def steady(*, last_end_s: float = NOW_S, **changes: object) -> list[Batch]:
@@ -50,6 +51,7 @@ def steady(*, last_end_s: float = NOW_S, **changes: object) -> list[Batch]:
                 state_bytes=2**33 + index,
                 state_partitions=6,
                 fixed_slots=0,
+                observed=OBSERVED_METRICS,
             ),
             **changes,
         )
@@ -81,6 +83,7 @@ def served_record(batch: Batch) -> BatchRecord:
         replicas=len(batch.nodes),
         hosts=batch.nodes,
         hosts_at_start=batch.nodes,
+        observed=batch.observed,
         by_host={host: work_of_each(batch) for host in batch.nodes},
     )
 
@@ -119,6 +122,13 @@ def prometheus_response(
         }
         for gauge, figure in of_hosts.items()
         for host in sorted({host for batch in batches for host in batch.nodes})
+    ]
+    gauges += [
+        {
+            "metric": {"__name__": PREFIX + OBSERVED, "metric": name, **labels},
+            "values": [[at_s, str((batch.observed or {})[name])] for at_s, batch in zip(times, twice, strict=True)],
+        }
+        for name in OBSERVED_METRICS
     ]
     if progress_s is not None:
         name = PREFIX + "last_progress_timestamp_seconds"

@@ -41,15 +41,19 @@ class Metric(StrEnum):
 FIELD_OF_GAUGE = {f"{PREFIX}{figure.gauge}": name for name, figure in figures_of(BatchFigures).items()}
 
 
+#: Begins the name of a metric that the query observes.
+OBSERVED = "observed."
+
+
 def _check_metric(name: str) -> str:
     known = {*(each.value for each in Metric), *FIELD_OF_GAUGE}
-    if name in known:
+    if name in known or name.startswith(OBSERVED):
         return name
     raise InvalidValueError("rule-metric-unknown", got=name, nearest=nearest(name, known))
 
 
-#: Name of a metric: one of `Metric`, or a gauge of the driver.
-MetricName = Annotated[str, AfterValidator(_check_metric)]
+#: Name of a metric: one of `Metric`, a gauge of the driver, or ``observed.NAME.ALIAS``.
+MetricName = Annotated[str, Field(max_length=MAX_NAME_LENGTH), AfterValidator(_check_metric)]
 
 
 class Unit(StrEnum):
@@ -146,7 +150,8 @@ class RuleTrigger(SettingsGroup):
     """A condition on one metric that must hold for a time."""
 
     metric: MetricName
-    """The metric that the condition reads: a name of docs/reference/policies/rules.md, or a gauge of the driver."""
+    """The metric that the condition reads: a name of docs/reference/policies/rules.md, a gauge of the driver, or
+    `observed.` and the name of an observed metric."""
     above: float | None = Field(None, ge=-MAX_ROWS, le=MAX_ROWS)
     """The metric must be greater than this. Default: none, `below` is given instead."""
     below: float | None = Field(None, ge=-MAX_ROWS, le=MAX_ROWS)

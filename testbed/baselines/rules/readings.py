@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from gesscale.model.observation import Batch, OperatorReading
-from testbed.baselines.rules.model import FIELD_OF_GAUGE, UNITS, Metric
+from testbed.baselines.rules.model import FIELD_OF_GAUGE, OBSERVED, UNITS, Metric
 from testbed.baselines.shared.signals import cpu_share
 
-#: Metrics that every finished batch reports; the others are reported once per step of the loop.
-BATCH_METRICS = frozenset({Metric.QUEUE_LENGTH, Metric.LAG, Metric.LATENCY, *FIELD_OF_GAUGE})
+#: Metrics that are reported once per step of the loop; every finished batch reports the others.
+_STEP_METRICS = frozenset({Metric.CPU, Metric.BUSY, Metric.SATURATED, Metric.INPUT_RATE, Metric.THROUGHPUT})
 
 
 class MetricReport(NamedTuple):
@@ -99,7 +99,7 @@ def reports(metric: str, reading: OperatorReading, max_gap_s: float) -> Iterator
     A batch with the next number covers all the time since the batch before, because nothing else happened. If an
     operator has idled for the whole window, the step reports the backlog of its newest batch, but no gauge.
     """
-    if metric not in BATCH_METRICS:
+    if metric in _STEP_METRICS:
         yield from _report(reading.at_s, _of_step(metric, reading), max_gap_s)
         return
     before: Batch | None = None
@@ -116,7 +116,7 @@ def reports(metric: str, reading: OperatorReading, max_gap_s: float) -> Iterator
 
 def is_reported(metric: str, reading: OperatorReading) -> bool:
     """Return True if the newest report of an operator has a metric."""
-    if metric not in BATCH_METRICS:
+    if metric in _STEP_METRICS:
         value = _of_step(metric, reading)
     else:
         value = _of_batch(metric, reading.batches[-1], reading) if reading.batches else None
@@ -143,6 +143,8 @@ def _of_step(metric: str, reading: OperatorReading) -> float | None:
 
 
 def _of_batch(metric: str, batch: Batch, reading: OperatorReading) -> float | None:
+    if metric.startswith(OBSERVED):
+        return (batch.observed or {}).get(metric.removeprefix(OBSERVED))
     if metric in FIELD_OF_GAUGE:
         gauge: float | None = getattr(batch, FIELD_OF_GAUGE[metric])
         return gauge

@@ -80,6 +80,13 @@ def test_invalid_work_of_replicas_is_ignored(wrong: object) -> None:
     assert (len(parsed.batches), parsed.problems, parsed.work) == (1, [], {})
 
 
+@pytest.mark.parametrize("wrong", [[1], {"a": "much"}, {"a": None}, "x", 3])
+def test_invalid_observed_metrics_are_ignored(wrong: object) -> None:
+    parsed = to_batches([{**RECORD, "observed": wrong}, {**RECORD, "observed": {"a.b": 1}}], {})
+    assert [batch.observed for batch in parsed.batches] == [None, {"a.b": 1.0}]
+    assert parsed.problems == []
+
+
 @pytest.mark.parametrize(
     ("wrong", "key"),
     [

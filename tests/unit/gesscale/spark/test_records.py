@@ -62,6 +62,20 @@ def test_output_rows_come_from_the_sink_or_else_the_query(sink, observed, rows):
     assert add(QueryHistory(query="q"), progress).output_rows == rows
 
 
+def test_numbers_that_the_query_observes_are_kept():
+    rows = {
+        "orders": {"oldest_s": 4.5, "count": 3, "name": "x", "none": None},
+        "gesscale": {"output_rows": 5, "mine": 1},
+    }
+    batch = add(QueryHistory(query="q"), report() | {"observedMetrics": rows})
+    assert batch.observed == {"orders.oldest_s": 4.5, "orders.count": 3.0, "gesscale.mine": 1.0}
+    many = {"m": {f"c{index}": index for index in range(100)}}
+    assert len(add(QueryHistory(query="q"), report() | {"observedMetrics": many}).observed) == 32
+    assert (
+        add(QueryHistory(query="q"), report() | {"observedMetrics": {"gesscale": {"output_rows": 5}}}).observed is None
+    )
+
+
 def test_the_state_is_the_sum_of_the_operators_that_keep_one():
     batch = add(QueryHistory(query="q"), json.loads(STATEFUL.read_text("utf-8")))
     # an aggregation of 28 rows and a deduplication of 120; 9,064 and 28,064 bytes

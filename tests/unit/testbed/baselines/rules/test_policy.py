@@ -124,6 +124,16 @@ def test_rule_on_a_gauge_of_the_driver():
     assert Trajectory(policy(LARGE)).step(of_state([2**20] * 6)).desired_replicas is None
 
 
+def test_rule_on_a_metric_that_the_query_observes():
+    old = {**OUT, "when": [{"metric": "observed.orders.oldest_s", "above": 60, "for": "30s", "mean": True}]}
+    made = seen(0.0, 1000.0)
+    observed = tuple(replace(each, observed={"orders.oldest_s": 61.0}) for each in made.batches)
+    trajectory = Trajectory(policy(old))
+    assert trajectory.step(replace(made, batches=observed)).desired_replicas == 2
+    # A query that observes no such metric, as after a wrong name, changes nothing.
+    assert Trajectory(policy(old)).step(made).reason is Reason.METRICS_MISSING
+
+
 @pytest.mark.parametrize("size", [None, float("nan"), float("inf")])
 def test_rule_on_a_gauge_without_a_figure_changes_nothing(size):
     found = Trajectory(policy(LARGE)).step(of_state([2**31] * 5 + [size]))

@@ -62,6 +62,15 @@ def test_every_batch_reports_its_gauges():
     assert reported(gauge, idle) == reported(gauge, item)
 
 
+def test_every_batch_reports_what_the_query_observes():
+    own = "observed.orders.oldest_s"
+    item = seen(batch(1, 980.0, 0.0, observed={"orders.oldest_s": -4.5}), batch(2, 990.0, 0.0, observed={"x": 1.0}))
+    assert reported(own, item) == [(980.0, -4.5)]
+    assert not is_reported(own, item)
+    assert is_reported("observed.x", item)
+    assert not is_reported("observed.x", seen(batch(1, 980.0, 0.0, observed={"x": math.nan})))
+
+
 def test_every_gauge_can_be_read():
     item = seen(batch(1, 990.0, 100.0, cap_rows=500))
     found = {gauge: reported(gauge, item) for gauge in FIELD_OF_GAUGE}
