@@ -13,6 +13,7 @@ PROGRAM = """
 import json, sys, time
 from urllib.request import urlopen
 from gesscale.spark import attach
+from pyspark.sql import functions as f
 from testbed.pipeline.session import open_session
 
 spark = open_session("trial")
@@ -29,6 +30,7 @@ if sys.argv[1] == "spark":
     listener = attachment._listener
     listener._state._watch = executors.ExecutorWatch(poisoned, time.time)
 rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
+rows = rows.observe("own", f.count(f.lit(1)).alias("rows"), f.lit("text").alias("text"))
 query = rows.writeStream.queryName("q").format("noop").trigger(processingTime="500 milliseconds").start()
 deadline = time.monotonic() + 240
 while time.monotonic() < deadline and len(query.recentProgress) < 6:
@@ -73,6 +75,7 @@ def test_a_query_survives_an_offset_function_that_fails():
     assert {batch["offered_rows_total"] for batch in document["batches"]} == {None}
     assert {batch["replicas"] for batch in document["batches"]} == {1}
     assert {batch["output_rows"] for batch in document["batches"]} == {10}
+    assert [batch["observed"] for batch in document["batches"]] == [{"own.rows": 10.0}] * len(document["batches"])
     # On a busy machine Spark's job records of a batch are sometimes late.
     accounted = [batch for batch in document["batches"] if batch["by_host"] is not None]
     assert 2 * len(accounted) > len(document["batches"])
