@@ -14,6 +14,7 @@ _PACKAGES = {
         "confluent_kafka", "kubernetes", "networkx", "numpy", "ping3", "prometheus_api_client", "prometheus_client",
         "pydantic", "rich", "scipy", "typer", "urllib3", "yaml",
     ),
+    "backtest": ("lz4", "zstandard"),
     "arena": ("jinja2", "matplotlib", "sklearn", "statsmodels"),
 }  # fmt: skip
 

@@ -41,9 +41,9 @@ def _options(
 
 
 def _add_entry_point(entry: EntryPoint) -> None:
-    """Add a group of commands of another package; a broken package does not affect the others."""
+    """Add the commands of another package, in a group if it names one; a broken package does not affect the others."""
     try:
-        app.add_typer(entry.load(), name=entry.name)
+        app.add_typer(entry.load())
     except Exception as error:  # noqa: BLE001 - importing another package may raise anything
         from gesscale.formatting import describe_exception
 

@@ -121,7 +121,7 @@ def run_batch(
     """Return the timeline of a batch."""
     paces, slots = executor_set.paces, len(executor_set.paces)
     driver_waiting_s = physics.driver_round_trips * executor_set.farthest_s
-    begun_s = physics.fixed_s * batch_factor + driver_waiting_s
+    begun_s = (physics.fixed_s + rows * physics.shared_ms_per_row / 1000) * batch_factor + driver_waiting_s
     warming_s = (
         [cold_s[member] * pace for member, pace in zip(executor_set.members, executor_set.paces, strict=True)]
         if cold_s

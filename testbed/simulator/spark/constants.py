@@ -26,6 +26,8 @@ class SparkPhysics:
     trigger_s: Positive = 10.0
     #: Time that a slot computes for a row, ms.
     service_ms_per_row: Positive
+    #: Time of a row that replicas do not divide, as on the driver or in a shared service, ms.
+    shared_ms_per_row: NotNegative = 0.0
     #: Time of the driver for a batch of any size: planning, logs, commits; seconds.
     fixed_s: NotNegative
     #: Time of a slot for a task, without its rows, seconds.

@@ -1,0 +1,125 @@
+"""What the batches of a record show about its query: plausible laws of the batch time, and what they leave open."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from gesscale.common.errors import Problem
+from gesscale.errors import InputError
+from gesscale.model.evidence import mark_warm
+from gesscale.model.observation import Batch
+from gesscale.model.workflow import BatchCap
+from perfmodel import BatchEvidence, BatchSample, FittedBatchTime, fit_batch_time, learned
+from perfmodel.batch_time import MIN_BATCHES
+from perfmodel.points import Vector
+
+#: Fewest warm batches with rows; of fewer the first ones, which are slow, decide.
+MIN_WARM = 10
+#: Newest warm batches that are read, and how many are one step of learning (_READ, _STEP).
+_READ, _STEP = 3000, 15
+#: Draws of the parameters; the laws at the ends of an interval that holds 8 of 10 draws are played (DRAWS, _ENDS).
+DRAWS, _ENDS = 200, (0.1, 0.9)
+_LEAST_ROW_S = 1e-7
+
+
+class Law(NamedTuple):
+    """Time of a batch of R rows on n replicas: fixed_s + R (row_s / n + shared_row_s)."""
+
+    fixed_s: float
+    #: Time of a row that replicas divide, and that they do not (row_s, shared_row_s).
+    row_s: float
+    shared_row_s: float
+
+    def batch_s(self, rows: float, replicas: int) -> float:
+        """Return the time of a batch."""
+        return self.fixed_s + rows * (self.row_s / replicas + self.shared_row_s)
+
+    def mst_rows_per_s(self, replicas: int, trigger_s: float, cap: BatchCap | None) -> float:
+        """Return the rows that full batches take per second; without a cap those of one trigger interval."""
+        if cap is not None:
+            rows = cap.at(replicas)
+            return rows / max(self.batch_s(rows, replicas), trigger_s)
+        limit_s = max(trigger_s, 2 * self.fixed_s)
+        return (limit_s - self.fixed_s) / (self.row_s / replicas + self.shared_row_s) / limit_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learned:
+    """The laws that fit the batches of a query."""
+
+    #: The likeliest law, and those at the ends of what is plausible.
+    laws: tuple[Law, Law, Law]
+    #: Standard deviation of the time of a batch around the law, as a share.
+    noise: float
+    #: Warm batches with rows, and the numbers of replicas that they had (batches, replicas).
+    batches: int
+    replicas: tuple[int, ...]
+    #: What the batches leave open.
+    left_open: tuple[Problem, ...]
+
+
+def learn(batches: Sequence[Batch], source: str) -> Learned:
+    """Fit laws to the warm batches.
+
+    One number of replicas does not show what a replica adds: the laws then range from rows that replicas divide to rows
+    that they do not.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than `MIN_WARM` of them.
+    """
+    samples = [
+        BatchSample(batch.rows, batch.seconds, len(batch.nodes), len(batch.nodes), 0.0, 0.0, batch.ended_at_s)
+        for batch, is_warm in zip(batches, mark_warm(batches), strict=True)
+        if is_warm and batch.rows and batch.nodes
+    ][-_READ:]
+    if len(samples) < MIN_WARM:
+        raise InputError("backtest-warm-batches-few", source=source, min=MIN_WARM, got=len(samples))
+    evidence = BatchEvidence()
+    for at in range(0, len(samples), _STEP):
+        evidence = learned(evidence, samples[at : at + _STEP])
+    fitted = fit_batch_time(evidence)
+    assert fitted is not None  # noqa: S101 - there are samples
+    held = tuple(sorted({round(each.weight) for each in evidence.sums if each.batches >= MIN_BATCHES}))
+    likeliest, slow, fast = _laws(fitted, held[-1])
+    left_open = [each for each in fitted.warnings if each.code == "model-rows-alike"]
+    if len(held) == 1:
+        (replicas,) = held
+        likeliest, slow, fast = _divided(likeliest, replicas), _divided(slow, replicas), _whole(fast, replicas)
+        left_open.append(Problem("backtest-replicas-constant", {"replicas": replicas}))
+    return Learned(
+        laws=(likeliest, slow, fast),
+        noise=sqrt(evidence.noise),
+        batches=len(samples),
+        replicas=held,
+        left_open=tuple(left_open),
+    )
+
+
+def _laws(fitted: FittedBatchTime, replicas: int) -> tuple[Law, Law, Law]:
+    """Return the fitted law, and those that are slow and fast at the largest batch, by their uncertainty."""
+    rng = np.random.default_rng(0)
+    theta = np.array(fitted.theta)
+    drawn = rng.multivariate_normal(theta / fitted.unit, fitted.covariance, size=DRAWS) * fitted.unit
+    by_time = sorted(map(_law, np.maximum(drawn, 0.0)), key=lambda law: law.batch_s(fitted.evidence.max_rows, replicas))
+    fast, slow = (by_time[round(end * (DRAWS - 1))] for end in _ENDS)
+    return _law(theta), slow, fast
+
+
+def _law(theta: Vector) -> Law:
+    fixed_s, row_s, even_row_s, shared_row_s = theta[:4].tolist()
+    return Law(fixed_s, max(row_s + even_row_s, _LEAST_ROW_S), shared_row_s)
+
+
+def _divided(law: Law, replicas: int) -> Law:
+    """Return the law with the same times on a number of replicas whose rows replicas divide."""
+    return Law(law.fixed_s, law.row_s + law.shared_row_s * replicas, 0.0)
+
+
+def _whole(law: Law, replicas: int) -> Law:
+    """Return the same whose rows replicas do not divide."""
+    return Law(law.fixed_s, _LEAST_ROW_S, law.row_s / replicas + law.shared_row_s)
