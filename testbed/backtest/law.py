@@ -12,16 +12,13 @@ from gesscale.errors import InputError
 from gesscale.model.evidence import mark_warm
 from gesscale.model.observation import Batch
 from gesscale.model.workflow import BatchCap
-from perfmodel import BatchEvidence, BatchSample, FittedBatchTime, fit_batch_time, learned
+from perfmodel import BatchEvidence, BatchSample, FittedBatchTime, Points, fit_batch_time, learned
 from perfmodel.batch_time import MIN_BATCHES
-from perfmodel.points import Vector
 
 #: Fewest warm batches with rows; of fewer the first ones, which are slow, decide.
 MIN_WARM = 10
 #: Newest warm batches that are read, and how many are one step of learning (_READ, _STEP).
 _READ, _STEP = 3000, 15
-#: Draws of the parameters; the laws at the ends of an interval that holds 8 of 10 draws are played (DRAWS, _ENDS).
-DRAWS, _ENDS = 200, (0.1, 0.9)
 _LEAST_ROW_S = 1e-7
 
 
@@ -51,7 +48,7 @@ class Learned:
     """The laws that fit the batches of a query."""
 
     #: The likeliest law, and those at the ends of what is plausible.
-    laws: tuple[Law, Law, Law]
+    laws: tuple[Law, ...]
     #: Standard deviation of the time of a batch around the law, as a share.
     noise: float
     #: Warm batches with rows, and the numbers of replicas that they had (batches, replicas).
@@ -85,34 +82,27 @@ def learn(batches: Sequence[Batch], source: str) -> Learned:
     fitted = fit_batch_time(evidence)
     assert fitted is not None  # noqa: S101 - there are samples
     held = tuple(sorted({round(each.weight) for each in evidence.sums if each.batches >= MIN_BATCHES}))
-    likeliest, slow, fast = _laws(fitted, held[-1])
+    laws = _laws(fitted, held)
     left_open = [each for each in fitted.warnings if each.code == "model-rows-alike"]
     if len(held) == 1:
         (replicas,) = held
-        likeliest, slow, fast = _divided(likeliest, replicas), _divided(slow, replicas), _whole(fast, replicas)
+        laws = (*(_divided(law, replicas) for law in laws), _whole(laws[0], replicas))
         left_open.append(Problem("backtest-replicas-constant", {"replicas": replicas}))
     return Learned(
-        laws=(likeliest, slow, fast),
-        noise=sqrt(evidence.noise),
-        batches=len(samples),
-        replicas=held,
-        left_open=tuple(left_open),
+        laws=laws, noise=sqrt(evidence.noise), batches=len(samples), replicas=held, left_open=tuple(left_open)
     )
 
 
-def _laws(fitted: FittedBatchTime, replicas: int) -> tuple[Law, Law, Law]:
-    """Return the fitted law, and those that are slow and fast at the largest batch, by their uncertainty."""
-    rng = np.random.default_rng(0)
-    theta = np.array(fitted.theta)
-    drawn = rng.multivariate_normal(theta / fitted.unit, fitted.covariance, size=DRAWS) * fitted.unit
-    by_time = sorted(map(_law, np.maximum(drawn, 0.0)), key=lambda law: law.batch_s(fitted.evidence.max_rows, replicas))
-    fast, slow = (by_time[round(end * (DRAWS - 1))] for end in _ENDS)
-    return _law(theta), slow, fast
-
-
-def _law(theta: Vector) -> Law:
-    fixed_s, row_s, even_row_s, shared_row_s = theta[:4].tolist()
-    return Law(fixed_s, max(row_s + even_row_s, _LEAST_ROW_S), shared_row_s)
+def _laws(fitted: FittedBatchTime, replicas: Sequence[int]) -> tuple[Law, ...]:
+    """Return the fitted law, and those that are as slow and as fast as its 90 % interval at the largest batch."""
+    fixed_s, row_s, even_row_s, shared_row_s = fitted.theta[:4]
+    likeliest = Law(fixed_s, max(row_s + even_row_s, _LEAST_ROW_S), shared_row_s)
+    weight = np.array(replicas, dtype=float)
+    rows = np.full(len(weight), fitted.evidence.max_rows)
+    points = Points(weight=weight, even_weight=weight, driver_ms=0 * weight, pair_ms=0 * weight, cap_rows=rows)
+    seconds = np.array([likeliest.batch_s(fitted.evidence.max_rows, each) for each in replicas])
+    factor = 1 + float(fitted.half_width(points, rows, seconds).max())
+    return likeliest, Law(*(factor * each for each in likeliest)), Law(*(each / factor for each in likeliest))
 
 
 def _divided(law: Law, replicas: int) -> Law:

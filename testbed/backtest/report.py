@@ -1,6 +1,6 @@
 """Results of a backtest: tables, a document, and the resource to paste."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -28,7 +28,7 @@ def tables(query: RecordedQuery, learned: Learned, conditions: Conditions, playe
     rows.append(["saved replica-hours", None, *_cells(played.saved_replica_h)])
     hours = (query.span_s[1] - conditions.from_s) / 3600
     title = f"{query.name}: {hours:.3g} h until {_moment(query.span_s[1])}, rows late after {conditions.slo_s:g} s"
-    facts = [
+    facts: list[Sequence[object]] = [
         ["warm batches read", learned.batches],
         ["replicas that they had", ", ".join(map(str, learned.replicas))],
         ["trigger interval, s", query.trigger_s],

@@ -44,7 +44,7 @@ def test_several_numbers_of_replicas_show_the_law() -> None:
 def test_one_number_of_replicas_leaves_open_what_a_replica_adds() -> None:
     found = learn(batches([4] * 60), "log")
     assert [each.code for each in found.left_open] == ["backtest-replicas-constant"]
-    divided, _, whole = found.laws
+    divided, *_, whole = found.laws
     assert divided.batch_s(1000, 4) == pytest.approx(1.5, rel=0.02)  # 0.5 + 1000 * 0.004 / 4
     assert divided.batch_s(1000, 2) == pytest.approx(2.5, rel=0.05)
     assert whole.batch_s(1000, 2) == pytest.approx(1.5, rel=0.05)  # half of the replicas would be as fast
