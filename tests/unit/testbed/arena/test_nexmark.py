@@ -50,3 +50,10 @@ def test_query_11_of_the_parameter_study_is_the_job_of_its_experiment():
     assert list(varied.operators.values())[:2] == list(published.operators.values())[:2]
     assert varied.operators["sink"].model_copy(update={"upstream": ("count",)}) == published.operators["sink"]
     assert varied.rules == published.rules
+
+
+@pytest.mark.parametrize(("name", "sources"), [("q1", 1), ("q2", 1), ("q3", 2), ("q5", 1), ("q11", 1)])
+def test_kafka_keeps_five_minutes(name, sources):
+    scene = world(query(name)).scene
+    assert set(scene.retention_s) == set(scene.workloads)
+    assert list(scene.retention_s.values()) == [300.0] * sources  # section 6.3.1
