@@ -5,8 +5,10 @@ Run it with ``python examples/kafka_window/job.py`` while feed.py writes; Ctrl-C
 
 import os
 import shutil
+import signal
 import sys
 import tempfile
+import threading
 
 BOOTSTRAP = os.environ.get("BOOTSTRAP", "127.0.0.1:19092")  # another one also goes into gesscale.yaml
 TOPIC = "readings"
@@ -28,6 +30,7 @@ def main() -> None:
     import gesscale.spark
     from testbed.pipeline.kafka_jars import connector_jars
 
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # Spark warns of a host name that is a loopback address
     spark = (
         SparkSession.builder.appName("kafka-window")
         .master("local[2]")
@@ -37,10 +40,14 @@ def main() -> None:
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.locality.wait", "0s")  # else the state of a new replica waits for an old one
         .config("spark.sql.shuffle.partitions", "4")  # number of state partitions, so more replicas do not help
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")
+    stopping = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):  # PySpark's own handler of Ctrl-C prints a traceback
+        signal.signal(number, lambda *_: stopping.set())
 
     attached = gesscale.spark.attach(
         spark, operator="means", port=PORT, trigger_s=TRIGGER_S, cap_rows=CAP_ROWS, max_replicas=3
@@ -74,11 +81,13 @@ def main() -> None:
             .start()
         )
         print(f"job: running; figures at {attached.url}/batches", flush=True)
-        try:
-            query.awaitTermination()
-        except KeyboardInterrupt:
-            query.stop()
+        while query.isActive and not stopping.wait(1):
+            pass
+        failure = query.exception()
+        query.stop()
     spark.stop()
+    if failure is not None:
+        sys.exit(f"job: {failure}")
 
 
 if __name__ == "__main__":

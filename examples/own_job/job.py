@@ -5,8 +5,10 @@ Run it with ``python examples/own_job/job.py``; Ctrl-C ends it.
 
 import os
 import shutil
+import signal
 import sys
 import tempfile
+import threading
 
 ROWS_PER_S = 1000
 TRIGGER_S = 2.0
@@ -25,16 +27,21 @@ def main() -> None:
 
     import gesscale.spark
 
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # Spark warns of a host name that is a loopback address
     spark = (
         SparkSession.builder.appName("own-job")
         .master("local[2]")
         .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.sql.shuffle.partitions", "2")
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")
+    stopping = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):  # PySpark's own handler of Ctrl-C prints a traceback
+        signal.signal(number, lambda *_: stopping.set())
 
     # The line for gesscale. Give cap_rows too if the source has a cap on the rows of a batch.
     attached = gesscale.spark.attach(spark, operator="hashes", port=PORT, trigger_s=TRIGGER_S)
@@ -51,11 +58,13 @@ def main() -> None:
             .start()
         )
         print(f"job: running; metrics at {attached.url}/batches", flush=True)
-        try:
-            query.awaitTermination()
-        except KeyboardInterrupt:
-            query.stop()
+        while query.isActive and not stopping.wait(1):
+            pass
+        failure = query.exception()
+        query.stop()
     spark.stop()
+    if failure is not None:
+        sys.exit(f"job: {failure}")
 
 
 if __name__ == "__main__":

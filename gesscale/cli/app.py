@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from gesscale.cli import config, explain, explain_error, latency_map, model, policies, replay, run
+from gesscale.cli import config, doctor, explain, explain_error, latency_map, model, policies, replay, run, status
 from gesscale.cli.output import set_quiet
 from gesscale.cli.process_exit import RootGroup
 from gesscale.cli.process_exit import run as run_command_line
@@ -17,6 +17,7 @@ app = typer.Typer(
     "Exit codes: 0 done, 1 failed, 2 wrong input or usage, 3 not feasible or a check failed, 130 interrupted.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -50,7 +51,7 @@ def _add_entry_point(entry: EntryPoint) -> None:
         app.command(entry.name, help=f"Cannot be imported: {describe_exception(error)}")(entry.load)
 
 
-for group in (run, explain, explain_error, replay, policies, model):
+for group in (run, status, doctor, explain, explain_error, replay, policies, model):
     app.add_typer(group.app)
 app.add_typer(latency_map.app)
 app.add_typer(config.app)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from gesscale.cli.options import SetOption
+from gesscale.cli.options import SETTINGS_FILE, SetOption, settings_file
 from gesscale.cli.output import Output, OutputOption, emit, stderr_console, warn
 from gesscale.common import API_VERSION
 
@@ -18,7 +18,12 @@ crd = typer.Typer(
 
 @app.command(epilog="Example: gesscale config validate gesscale.yaml")
 def validate(
-    file: Annotated[Path, typer.Argument(help="The settings file (YAML).", show_default=False)],
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            help=f"The settings file (YAML). Default: {SETTINGS_FILE} here or in a folder above.", show_default=False
+        ),
+    ] = None,
     set_: SetOption = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -27,6 +32,7 @@ def validate(
     from gesscale.settings import load_settings
     from gesscale.settings.lint import lint_settings
 
+    file = settings_file(file)
     settings = load_settings(file, set_ or [])
     found = tuple(lint_settings(settings, check_environment(settings).names))
     warn(found)

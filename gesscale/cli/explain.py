@@ -6,7 +6,14 @@ from typing import Annotated
 import typer
 
 from gesscale.cli.decision_table import decision_table, format_model, format_when
-from gesscale.cli.options import ContextOption, KubeconfigOption, NamespaceOption, operators_of
+from gesscale.cli.options import (
+    ConfigOption,
+    ContextOption,
+    KubeconfigOption,
+    NamespaceOption,
+    operators_of,
+    settings_file,
+)
 from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
 from gesscale.common import API_VERSION
 from gesscale.errors import InputError
@@ -29,9 +36,7 @@ def explain(
         ),
     ] = None,
     knowledge: Annotated[Path | None, typer.Option(help="The knowledge file.")] = None,
-    config: Annotated[
-        Path | None, typer.Option("--config", "-c", help="Settings file that names the knowledge file.")
-    ] = None,
+    config: ConfigOption = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1_000_000, help="Maximum number of decisions.")] = 5,
     output: OutputOption = Output.TABLE,
     kubernetes: Annotated[
@@ -65,6 +70,7 @@ def explain(
         return
     from gesscale.knowledge.sqlite import SqliteHistory
 
+    config = config if knowledge else settings_file(config)
     path = _knowledge_file(knowledge, config)
     with SqliteHistory(path) as history:
         decisions = history.decisions(operator, limit)
@@ -94,9 +100,8 @@ def _check_operator(operator: str, config: Path | None, decided: set[str]) -> No
 
 
 def _knowledge_file(knowledge: Path | None, config: Path | None) -> Path:
-    if (knowledge is None) == (config is None):
-        expected = "exactly one of --knowledge FILE, --config FILE and --kubernetes"
-        raise InputError("usage-option-required", command="explain", expected=expected)
+    if knowledge is not None and config is not None:
+        raise InputError("usage-conflict", command="explain", expected="--knowledge", conflicting=("--config",))
     from gesscale.settings import load_settings
 
     path = knowledge or load_settings(config).knowledge.file

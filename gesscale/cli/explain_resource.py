@@ -54,7 +54,7 @@ def explain_resources(
     """
     connection = connect(kubeconfig, context)
     try:
-        found = _resources(connection, name, namespace)
+        found = resources(connection, name, namespace)
         decisions = [_decisions(each, page, limit) for each in found]
         if not all(decisions):
             _print_hint(connection)
@@ -62,13 +62,14 @@ def explain_resources(
         connection.close()
     tables = []
     for resource, made in zip(found, decisions, strict=True):
-        shown = made or [_last_decision(resource)] if group_of(resource, "status").get("lastDecision") else made
+        shown = made or [last_decision(resource)] if group_of(resource, "status").get("lastDecision") else made
         tables += [*map(decision_table, shown), *_status_tables(resource, limit)]
     listed = [decision for made in decisions for decision in made]
     return {"streamautoscalers": found, "decisions": listed}, tables
 
 
-def _resources(connection: Connection, name: str | None, namespace: str | None) -> Sequence[Resource]:
+def resources(connection: Connection, name: str | None, namespace: str | None) -> Sequence[Resource]:
+    """Return the StreamAutoscalers of a namespace or of all, or the one of a name."""
     where = namespace or (connection.namespace if name else None)
     try:
         pages = list(connection.pages(STREAM_AUTOSCALERS, namespace=where))
@@ -116,7 +117,7 @@ def _print_hint(connection: Connection) -> None:
     stderr_console.print(f"for all figures of the newest decisions, run in another terminal: {forward}")
 
 
-def _last_decision(resource: Resource) -> dict[str, Any]:
+def last_decision(resource: Resource) -> dict[str, Any]:
     """Return what the status keeps of the last decision, in the form of a decision."""
     status, metadata = group_of(resource, "status"), resource["metadata"]
     last, load, advised, pool, latency_map, row_age = (
@@ -138,8 +139,14 @@ def _last_decision(resource: Resource) -> dict[str, Any]:
         "analysis": analysis | {"nd_max_ms": status.get("ndMaxMs"), "mst": status.get("mst")},
         "plan": {"placement": (), "rejections": (), "nd_max_ms": advised.get("ndMaxMs"), "mst": None, **advised},
         "outcome": {"status": last.get("outcome", ""), "detail": "", "seconds": None},
+        "reason": last.get("reason", ""),
         "latency_map": {"age_s": latency_map.get("ageSeconds"), "problem": latency_map.get("message", "")},
-        "row_age": {"text": row_age.get("text", ""), "late_s": row_age.get("lateSeconds")},
+        "row_age": {
+            "text": row_age.get("text", ""),
+            "late_s": row_age.get("lateSeconds"),
+            "seconds": row_age.get("seconds"),
+            "objective_s": row_age.get("objectiveSeconds"),
+        },
         "ineligible": [
             {"node": node, "reason": each["reason"], "detail": detail.strip(), "others": each["count"] - 1}
             for each in pool.get("rejected", ())

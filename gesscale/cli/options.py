@@ -1,5 +1,6 @@
 """Options that several commands share, and their completion in a shell, which imports only little."""
 
+import os
 from collections.abc import Iterable, Iterator
 from importlib.metadata import entry_points
 from importlib.resources import files
@@ -7,6 +8,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+
+#: Name of the settings file that is found without ``--config``.
+SETTINGS_FILE = "gesscale.yaml"
 
 
 def complete_prefix(incomplete: str, names: Iterable[str]) -> list[str]:
@@ -32,7 +36,7 @@ def settings_keys(incomplete: str) -> list[str]:
 
 def operators_of(context: typer.Context, incomplete: str) -> list[str]:
     """Complete an operator of the settings file that ``--config`` names, else of ``gesscale.yaml``."""
-    return complete_prefix(incomplete, _operators(context.params.get("config") or "gesscale.yaml"))
+    return complete_prefix(incomplete, _operators(context.params.get("config") or SETTINGS_FILE))
 
 
 def overrides_of(set_: list[str] | None, policy: str | None) -> list[str]:
@@ -56,7 +60,39 @@ def _operators(config: object) -> Iterator[str]:
         return
 
 
-ConfigOption = Annotated[Path, typer.Option("--config", "-c", help="Settings file (YAML).")]
+def settings_file(given: Path | None) -> Path:
+    """Return the given settings file, or the nearest ``gesscale.yaml``: of this folder or of those above it.
+
+    A file of another user is passed over, as it may name a policy whose code would run.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    if given is not None:
+        return given
+    from gesscale.cli.output import stderr_console
+    from gesscale.errors import InputError
+
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        file = folder / SETTINGS_FILE
+        if file.is_file() and file.stat().st_uid in {os.geteuid(), 0}:
+            stderr_console.print(f"settings: {os.path.relpath(file)}")
+            return file
+    raise InputError("settings-file-not-found", source=here, name=SETTINGS_FILE)
+
+
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        "-c",
+        help=f"Settings file (YAML). Default: {SETTINGS_FILE} in this folder or one above.",
+        show_default=False,
+    ),
+]
 SetOption = Annotated[
     list[str] | None,
     typer.Option(

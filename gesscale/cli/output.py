@@ -125,10 +125,11 @@ def warn_of_omitted_lines(problems: Sequence[Problem]) -> None:
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
     """Build a table in the house style: numbers flush right, floats with four digits, None as a dash."""
     result = Table(title=escape(title), title_justify="left")
-    cells = [list(row) for row in rows]
+    given = [list(row) for row in rows]
+    cells = [[_cell(cell) for cell in row] for row in given]
     for index, heading in enumerate(columns):
-        numeric = any(isinstance(row[index], int | float) for row in cells)
-        words = [*heading.split(), *(word for row in cells for word in str(row[index]).split())]
+        numeric = any(isinstance(row[index], int | float) for row in given)
+        words = [*heading.split(), *(word for row in cells for word in row[index].split())]
         longest = max((len(word) for word in words), default=1)
         result.add_column(
             escape(heading),
@@ -137,7 +138,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
             min_width=min(longest, _MAX_UNBROKEN_CHARACTERS),
         )
     for row in cells:
-        result.add_row(*(_cell(cell) for cell in row))
+        result.add_row(*row)
     return result
 
 

@@ -32,7 +32,7 @@ class RootGroup(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        _hide_flag_types(self)
+        _simplify_help(self)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
@@ -50,8 +50,9 @@ class RootGroup(TyperGroup):
             raise typer.Exit(_end_at(InputError([missing]), as_json=as_json)) from error
 
 
-def _hide_flag_types(command: Any) -> None:
-    """Show no type for flags in the help of a command and of those below it: typer prints ``<bool>``."""
+def _simplify_help(command: Any) -> None:
+    """Show no type for flags in the help of a command and of those below it, and no cut sentence."""
+    command.get_short_help_str = lambda _limit=0: _first_sentence(command)
     get_params = command.get_params
 
     def params_without_flag_types(context: Any) -> Any:
@@ -63,7 +64,12 @@ def _hide_flag_types(command: Any) -> None:
 
     command.get_params = params_without_flag_types
     for each in getattr(command, "commands", {}).values():
-        _hide_flag_types(each)
+        _simplify_help(each)
+
+
+def _first_sentence(command: Any) -> str:
+    text = " ".join((command.short_help or command.help or "").split())
+    return text.partition(". ")[0].removesuffix(".") + "." if text else ""
 
 
 def run(cli: typer.Typer) -> NoReturn:

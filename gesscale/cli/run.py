@@ -13,6 +13,7 @@ from gesscale.cli.options import (
     PolicyOption,
     SetOption,
     overrides_of,
+    settings_file,
 )
 from gesscale.cli.output import LogFormat, Output, OutputOption, logging_to_stderr
 from gesscale.errors import InputError
@@ -20,11 +21,9 @@ from gesscale.errors import InputError
 app = typer.Typer()
 
 
-@app.command(epilog="Example: gesscale run -c gesscale.yaml --set monitor.period=30s")
+@app.command(epilog="Example: gesscale run --set monitor.period=30s")
 def run(
-    config: Annotated[
-        Path | None, typer.Option("--config", "-c", help="Settings file (YAML); not with --kubernetes.")
-    ] = None,
+    config: ConfigOption = None,
     set_: SetOption = None,
     policy: PolicyOption = None,
     steps: Annotated[int, typer.Option(min=0, help="Stop after this many steps; 0 for no limit.")] = 0,
@@ -102,19 +101,20 @@ def run(
     if max_changing_operators is not None:
         expected = "--max-changing-operators with --kubernetes; otherwise set plan.max_changing_operators"
         raise InputError("usage-option-required", command="run", expected=expected)
-    if config is None:
-        raise InputError("usage-option-required", command="run", expected="--config FILE or --kubernetes")
     from gesscale.cli.control_loop import run_loop
     from gesscale.settings import load_settings
 
-    settings = load_settings(config, overrides_of(set_, policy))
+    settings = load_settings(settings_file(config), overrides_of(set_, policy))
     with logging_to_stderr(log_format):
         run_loop(settings, steps, output, listen, token)
 
 
 @app.command(epilog="Example: gesscale once -c gesscale.yaml -o json")
 def once(
-    config: ConfigOption, set_: SetOption = None, policy: PolicyOption = None, output: OutputOption = Output.TABLE
+    config: ConfigOption = None,
+    set_: SetOption = None,
+    policy: PolicyOption = None,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Run one step. Acts only if execute.mode is act.
 
@@ -123,12 +123,15 @@ def once(
     from gesscale.cli.control_loop import step
     from gesscale.settings import load_settings
 
-    step(load_settings(config, overrides_of(set_, policy)), output, advise_only=False)
+    step(load_settings(settings_file(config), overrides_of(set_, policy)), output, advise_only=False)
 
 
 @app.command(epilog="Example: gesscale recommend -c gesscale.yaml --policy ds2")
 def recommend(
-    config: ConfigOption, set_: SetOption = None, policy: PolicyOption = None, output: OutputOption = Output.TABLE
+    config: ConfigOption = None,
+    set_: SetOption = None,
+    policy: PolicyOption = None,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Print what a step would do. Never acts.
 
@@ -137,4 +140,4 @@ def recommend(
     from gesscale.cli.control_loop import step
     from gesscale.settings import load_settings
 
-    step(load_settings(config, overrides_of(set_, policy)), output, advise_only=True)
+    step(load_settings(settings_file(config), overrides_of(set_, policy)), output, advise_only=True)

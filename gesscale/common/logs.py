@@ -9,7 +9,8 @@ from gesscale.common.errors import Problem, pairs_of
 def log_problem(logger: logging.Logger, level: int, code: str, /, *, exc_info: Any = None, **fields: Any) -> None:
     """Log one problem of the catalogue, such as ``code=metrics-timeout operator=taxi timeout_s=5 message="..."``."""
     if logger.isEnabledFor(level):
-        logger.log(level, "%s", Problem(code, fields).log_line(), exc_info=exc_info)
+        problem = Problem(code, fields)
+        logger.log(level, "%s", problem.log_line(), exc_info=exc_info, extra={"problem": problem})
 
 
 def log_event(logger: logging.Logger, event: str, /, **fields: Any) -> None:

@@ -170,8 +170,6 @@ def attach(
     )
     is_used = endpoint is not None or order_follower is not None or restartable is not None
     listener = _listen(spark, state) if is_used else None
-    if listener is not None and cap_rows is None and cap_rows_per_replica is None:
-        state.warn("batch-cap-missing")
     return Attachment(endpoint.url if endpoint else None, spark, listener, endpoint, order_follower, restartable)
 
 

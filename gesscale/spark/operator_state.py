@@ -10,6 +10,7 @@ from gesscale.batch_record import BatchRecord, HostWork
 from gesscale.common.counted_warnings import CountedWarnings
 from gesscale.spark.executors import BatchWork, ExecutorWatch, JobWatch, work_by_host
 from gesscale.spark.records import ExecutorSnapshot, QueryHistory, QuerySettings, document, ran_batch, trigger_time_s
+from gesscale.spark.source_kinds import kind_of, parse_offset
 from gesscale.spark.sources import OffsetRows, Sources
 from gesscale.spark.triggers import UNKNOWN_TRIGGER, QueryTrigger
 
@@ -88,7 +89,7 @@ class OperatorState:
             tasks=(work.tasks or None) if work else None,
         )
         if batch is not None and self._is_own(query):
-            self._log_warnings(history, batch)
+            self._log_warnings(history, batch, report)
             for notify in self._batch_end_listeners:
                 notify()
 
@@ -183,7 +184,10 @@ class OperatorState:
                     del self._histories[key]
             return self._histories[run_id]
 
-    def _log_warnings(self, history: QueryHistory, batch: BatchRecord) -> None:
+    def _log_warnings(self, history: QueryHistory, batch: BatchRecord, report: Mapping[str, Any]) -> None:
+        no_cap = self.settings.cap_rows is None and self.settings.cap_rows_per_replica is None
+        if no_cap and _can_have_cap(report) and "batch-cap-missing" not in self.warnings.by_code():
+            self.warn("batch-cap-missing")
         for problem in history.sources.problems:
             self.warn(problem.code, **problem.fields)
         partitions, max_replicas = batch.state_partitions, self.settings.max_replicas
@@ -195,3 +199,12 @@ class OperatorState:
     def warn(self, code: str, **fields: Any) -> None:
         """Count a warning, and log it now and then."""
         self.warnings.warn(code, operator=self.settings.operator, **fields)
+
+
+def _can_have_cap(report: Mapping[str, Any]) -> bool:
+    """Return whether a source of the query has an option that limits the rows of a batch."""
+    found = [
+        kind_of(parse_offset(each.get("endOffset")), str(each.get("description", "")))
+        for each in report.get("sources", ())
+    ]
+    return any(kind is None or kind.can_have_cap for kind in found)

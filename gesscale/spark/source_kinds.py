@@ -114,6 +114,8 @@ class SourceKind:
     is_certain: bool = True
     #: Code of the reason if it has no counters.
     code: str = "source-offset-missing"
+    #: Whether the rows of its batches can have a cap.
+    can_have_cap: bool = True
 
 
 def _is_count(value: object) -> bool:
@@ -162,14 +164,16 @@ KINDS = (
         lambda offset, description: _is_count(offset) and _RATE.match(description) is not None,
         _rows_of_rate,
         _described_partitions,
+        can_have_cap=False,
     ),
     SourceKind(
         "rate-micro-batch",
         _is_described("RatePerMicroBatchStream["),
         partitions=_described_partitions,
         code="source-without-backlog",
+        can_have_cap=False,
     ),
-    SourceKind("socket", _is_described("TextSocketV2[")),
+    SourceKind("socket", _is_described("TextSocketV2["), can_have_cap=False),
     SourceKind(
         "files",
         lambda offset, _: isinstance(offset, dict) and offset.keys() == {"logOffset"},

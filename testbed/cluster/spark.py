@@ -25,6 +25,7 @@ from pathlib import Path
 from gesscale.common.http_client import UNRESTRICTED_CLIENT, FetchError
 from gesscale.common.shell import command_line
 from gesscale.common.text import shortened
+from gesscale.doctor.machine import java_program
 from gesscale.errors import ClusterError
 from testbed.cluster import processes, spark_command, state
 from testbed.cluster.namespaces import inside
@@ -82,7 +83,7 @@ class LocalSpark:
         """
         if self.driver() is not None:
             raise ClusterError("driver-already-running", operator=self.operator)
-        spark_command.java_program()
+        java_program()
         node = self.topology.driver
         fixed = spark_command.driver_settings(
             node.address, driver_port=self.driver_port, ui_port=FIRST_UI_PORT + self.index

@@ -1,12 +1,12 @@
 """Command lines and settings of the Spark processes, as values; only Spark's own launcher is run."""
 
 import os
-import shutil
 from functools import cache
 from pathlib import Path
 
 from gesscale.common.errors import Problem
 from gesscale.common.yaml_text import read_yaml
+from gesscale.doctor.machine import java_program
 from gesscale.errors import ClusterError, InputError
 from gesscale.extras import how_to_install
 from gesscale.spark.warm_up import JAR, JARS_SETTING, warm_up_settings
@@ -88,15 +88,6 @@ def spark_home() -> Path:
     if spec is None or spec.origin is None:
         raise InputError("package-missing", package="pyspark", extra="spark", command=how_to_install("spark"))
     return Path(spec.origin).parent
-
-
-def java_program() -> str:
-    """Return the Java program: the one of JAVA_HOME, otherwise the one on PATH."""
-    home = os.environ.get("JAVA_HOME")
-    program = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
-    if program is None:
-        raise ClusterError("java-missing", searched=f"JAVA_HOME={home}" if home else "PATH")
-    return program
 
 
 @cache

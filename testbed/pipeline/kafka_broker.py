@@ -11,9 +11,9 @@ from importlib.resources import files
 from pathlib import Path
 
 from gesscale.common.errors import Problem
+from gesscale.doctor.machine import java_program
 from gesscale.errors import GesscaleError
 from testbed.cluster.commands import run
-from testbed.cluster.spark_command import java_program
 from testbed.free_port import free_port
 from testbed.pipeline.kafka_jars import broker_jars
 

@@ -7,9 +7,9 @@ from importlib.resources import files
 from pathlib import Path
 
 from gesscale.common.errors import Problem
+from gesscale.doctor.machine import java_program
 from gesscale.errors import ClusterError, GesscaleError
 from testbed.cluster.commands import run
-from testbed.cluster.spark_command import java_program
 from testbed.cluster.state import cache_directory
 
 BROKER = ("org.apache.kafka", "kafka_2.13", "4.3.1")

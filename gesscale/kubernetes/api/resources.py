@@ -59,3 +59,9 @@ EVENTS = Resource(plural="events", kind="Event")
 STREAM_AUTOSCALERS = Resource(
     group="gesscale.dev", version="v1alpha1", plural="streamautoscalers", kind="StreamAutoscaler"
 )
+SUBJECT_REVIEWS = Resource(
+    group="authorization.k8s.io", plural="subjectaccessreviews", kind="SubjectAccessReview", namespaced=False
+)
+SELF_REVIEWS = Resource(
+    group="authorization.k8s.io", plural="selfsubjectaccessreviews", kind="SelfSubjectAccessReview", namespaced=False
+)

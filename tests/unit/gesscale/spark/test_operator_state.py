@@ -88,7 +88,7 @@ def test_vanished_hosts_and_queries_leave_no_series():
 
 
 def test_unreadable_executors_are_counted_and_logged_once(caplog):
-    bench = Bench()
+    bench = Bench(cap_rows=200)
     bench.hosts = None
     bench.batch(batch_id=0)
     bench.batch(batch_id=1)
@@ -100,7 +100,7 @@ def test_unreadable_executors_are_counted_and_logged_once(caplog):
 
 
 def test_the_trigger_of_the_query_is_used(caplog):
-    bench = Bench(trigger_s=5.0)
+    bench = Bench(trigger_s=5.0, cap_rows=200)
     bench.state.begin("r1", "q1", parse_trigger("ProcessingTimeTrigger(2000)"))
     bench.batch()
     assert logged_codes(caplog.text) == ["trigger-interval-differs"]
@@ -238,3 +238,20 @@ def test_unreadable_jobs_are_logged_once_and_not_read_again(caplog):
     assert bench.state.errors == 1
     assert "spark-jobs-unreadable" in logged_codes(caplog.text)
     assert len(bench.state.document(after=-1)["batches"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("source", "cap_rows", "warned"),
+    [
+        ({"description": "KafkaV2[Subscribe[rides]]", "endOffset": '{"rides": {"0": 9}}'}, None, True),
+        ({"description": "KafkaV2[Subscribe[rides]]", "endOffset": '{"rides": {"0": 9}}'}, 500, False),
+        ({"description": "anything", "endOffset": "7"}, None, True),
+        ({"description": "RateStreamV2[rowsPerSecond=9, rampUpTimeSeconds=0]", "endOffset": "7"}, None, False),
+        ({"description": "RatePerMicroBatchStream[rowsPerBatch=10]", "endOffset": "7"}, None, False),
+    ],
+)
+def test_a_missing_cap_is_warned_of_once_where_the_source_can_have_one(source, cap_rows, warned):
+    bench = Bench(cap_rows=cap_rows)
+    for number in range(3):
+        bench.batch(batch_id=number, sources=[source])
+    assert bench.state.warnings.by_code().get("batch-cap-missing", 0) == (1 if warned else 0)
