@@ -84,6 +84,12 @@ def test_modes_pauses_and_overrides_are_applied(world):
         ).stdout  # fmt: skip
         assert f"{world.namespace}/acts: " in explained
         assert "last orders" in explained
+        checked = subprocess.run(
+            (str(Path(sys.executable).with_name("gesscale")), "doctor", "--kubernetes", *place, "--output", "json"),
+            capture_output=True, text=True, timeout=300, check=False,
+        ).stdout  # fmt: skip
+        results = {each["check"]: each["result"] for each in json.loads(checked)["checks"]}
+        assert results[f"{world.namespace}/acts pool"] == "ok", checked
         listed = world.cluster.run_kubectl("-n", world.namespace, "get", "sas")
         described = world.cluster.run_kubectl("-n", world.namespace, "describe", "sas", "acts")
         print(listed, described, explained, sep="\n")  # noqa: T201  # a transcript for those who run the tests with -s
