@@ -25,6 +25,9 @@ METRICS = (
     "lower_bound_cost",
 )
 
+#: Column of a trajectory: latencies from the 0th to the 100th percentile of the rows, with its own length.
+LATENCIES = "latency_quantiles_s"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Case:

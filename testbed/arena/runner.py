@@ -11,7 +11,7 @@ from gesscale.formatting import key_path
 from gesscale.model.decision import Decision
 from gesscale.policies.registry import custom_policy_info
 from gesscale.validation import nearest
-from testbed.arena.case import Case, CaseResult
+from testbed.arena.case import LATENCIES, Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.names import CHANGE_PRICE, LATE_MINUTE_PRICE
 from testbed.arena.policies.catalogue import build_policy, check_policy
@@ -64,9 +64,8 @@ class RunScorer:
             for name in operators
         }
         # Completions are rows at any sink of the workflow; one scorer receives all of them.
-        self.on_completion = next(
-            scorer.on_completion for name, scorer in self._scorers.items() if not scene.workflow.downstream(name)
-        )
+        self._sink = next(scorer for name, scorer in self._scorers.items() if not scene.workflow.downstream(name))
+        self.on_completion = self._sink.on_completion
         self._replica_counter = ReplicaCounter(scene.duration_s)
         self._backlog = BacklogMeter(scene.duration_s)
         self._engine = EngineMeter(scene.duration_s, scene.workloads)
@@ -103,8 +102,10 @@ class RunScorer:
         return self._engine.engine_figures(ended_at_s)
 
     def series(self) -> Mapping[str, tuple[float | None, ...]]:
-        """Return the trajectory of the run; empty unless it was requested."""
-        return {} if self._recorder is None else self._recorder.series()
+        """Return the trajectory of the run, and the latency of each hundredth of its rows; empty unless requested."""
+        if self._recorder is None:
+            return {}
+        return {**self._recorder.series(), LATENCIES: self._sink.latency_quantiles_s()}
 
 
 def result_of(case: Case, world: World, scorer: RunScorer, ended_at_s: float) -> CaseResult:

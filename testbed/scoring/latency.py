@@ -85,6 +85,52 @@ def _bin_of(latency_s: float) -> int:
     return int(math.log(latency_s / FLOOR_S) / _LOG_GROWTH) + 1
 
 
+class QuantileOverTime:
+    """Mean over time of a quantile of the latency: that of each interval with rows.
+
+    Parameters
+    ----------
+    share
+        The quantile, 0..1.
+    """
+
+    def __init__(self, share: float, interval_s: float) -> None:
+        self._share, self._interval_s = share, interval_s
+        self._interval = 0
+        self._rows: list[tuple[float, float, float]] = []  # of this interval: number, least and longest latency
+        self._closed, self._total_s = 0, 0.0
+
+    def add(self, rows: float, at_s: float, one_s: float, other_s: float) -> None:
+        """Count rows whose latencies are uniform between two values, in the order of their arrival."""
+        interval = int(at_s // self._interval_s)
+        if interval > self._interval and self._rows:
+            self._total_s += self._quantile_s()
+            self._closed += 1
+            self._rows.clear()
+        self._interval = max(interval, self._interval)
+        self._rows.append((rows, min(one_s, other_s), max(one_s, other_s)))
+
+    def mean_s(self) -> float | None:
+        """Return the mean so far, seconds; None without rows."""
+        return (self._total_s + self._quantile_s()) / (self._closed + 1) if self._rows else None
+
+    def _quantile_s(self) -> float:
+        """Bisect for the latency below which the share of the rows is."""
+        low_s, high_s = min(low for _, low, _ in self._rows), max(high for _, _, high in self._rows)
+        wanted = self._share * sum(rows for rows, _, _ in self._rows)
+        for _ in range(_BISECTIONS):
+            middle_s = (low_s + high_s) / 2
+            below = sum(
+                rows * (min(1.0, max(0.0, (middle_s - low) / (high - low))) if high > low else middle_s >= low)
+                for rows, low, high in self._rows
+            )
+            low_s, high_s = (low_s, middle_s) if below >= wanted else (middle_s, high_s)
+        return high_s
+
+
+#: Halvings of the range of latencies in an interval: the error is below 1e-9 of it.
+_BISECTIONS = 30
+
 _PIECES_KEPT = 256
 
 

@@ -75,6 +75,8 @@ class Scores:
     latency_p95_s: float | None
     latency_p99_s: float | None
     latency_max_s: float | None
+    #: Mean over time of the 95th percentile of the rows that reached the sink within 10 s; None without rows.
+    latency_p95_over_time_s: float | None
     #: Time in which the oldest unprocessed row was older than half the objective, the objective, and twice the
     #: objective, seconds (lag_above_half_slo_s, lag_above_slo_s, lag_above_twice_slo_s).
     lag_above_half_slo_s: float

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from gesscale.model.undone_changes import UNDONE_WITHIN_S, undone_changes
-from testbed.scoring.latency import LagCurve, LatencyHistogram
+from testbed.scoring.latency import LagCurve, LatencyHistogram, QuantileOverTime
 from testbed.scoring.sample import LAG_ABOVE, LAG_AREA, Completion, Sample, Scores
 
 
@@ -140,6 +140,9 @@ class Provision:
             self.backlogged_since_s = None
 
 
+#: Rows that reach the sink within this time share a 95th percentile in its mean over time, seconds.
+_P95_INTERVAL_S = 10.0
+
 #: Objectives that the lag is compared with, as multiples of the given one.
 OBJECTIVES = (0.5, 1.0, 2.0)
 
@@ -166,6 +169,8 @@ class Passage:
     ----------
     latencies
         Latencies of all rows so far.
+    p95_over_time
+        95th percentile of each 10 s.
     newest_s
         When the newest processed row had been offered; None before the first.
 
@@ -177,6 +182,7 @@ class Passage:
 
     def __init__(self, slo_s: float) -> None:
         self.latencies = LatencyHistogram()
+        self.p95_over_time = QuantileOverTime(0.95, _P95_INTERVAL_S)
         self.newest_s: float | None = None
         self._objectives_s = tuple(multiple * slo_s for multiple in OBJECTIVES)
         self._lag = LagCurve(self._objectives_s)
@@ -195,6 +201,7 @@ class Passage:
         last_s = until_s - newest_s if until_s > newest_s else 0.0
         if not completion.lost:
             self.latencies.add(rows, first_s, last_s)
+            self.p95_over_time.add(rows, until_s, first_s, last_s)
         if self.newest_s is None or newest_s > self.newest_s:
             self.newest_s = newest_s
         if first_s > self._objectives_s[0] or last_s > self._objectives_s[0]:
@@ -279,11 +286,16 @@ class Scorer:
             latency_p95_s=p95_s,
             latency_p99_s=p99_s,
             latency_max_s=latencies.longest_s(),
+            latency_p95_over_time_s=self._passage.p95_over_time.mean_s(),
             **dict(zip(LAG_ABOVE, lateness.above_s, strict=True)),
             **dict(zip(LAG_AREA, lateness.area_s, strict=True)),
             time_to_converge_s=ended.converging_until_end_s() / ended.changes,
             node_seconds=ended.total_replica_s,
         )
+
+    def latency_quantiles_s(self) -> tuple[float | None, ...]:
+        """Return the latency of each hundredth of the rows, from the 0th to the 100th percentile, seconds."""
+        return self._passage.latencies.quantiles_s(*(percent / 100 for percent in range(101)))
 
     def _excess_s(self, ended: Provision, ended_at_s: float) -> float:
         if ended.input_ended_s is None:

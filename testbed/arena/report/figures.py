@@ -24,6 +24,7 @@ _OVER, _UNDER, _BACKLOG = "#56b4e9", "#d55e00", "#b8468f"
 _MAX_NAME_CHARACTERS = 20
 _HOURS_FROM_S = 8 * 3600.0
 _LOGARITHMIC_FROM_S = 100.0
+_MIN_LATENCY_S = 1e-3
 
 
 class Drawing(NamedTuple):
@@ -87,6 +88,34 @@ def draw_tradeoffs(workloads: Mapping[str, Sequence[PolicyFigures]]) -> Drawing:
         figure.legend(named.values(), named.keys(), loc="outside right upper")
 
     return _drawn(150 + 220 * columns, 60 + 200 * rows, fill)
+
+
+def draw_latencies(quantiles_s: Mapping[str, Sequence[float | None]], index: Mapping[str, int]) -> Drawing:
+    """Draw the empirical distribution function of the latency of each policy.
+
+    Parameters
+    ----------
+    quantiles_s
+        Latencies at equal steps of the share of the rows, from 0 to 1, by policy.
+    index
+        Position of each policy in the experiment.
+    """
+
+    def fill(figure: "Figure") -> None:
+        ax = figure.subplots()
+        for policy, found in quantiles_s.items():
+            drawn = PolicyFigures(policy=policy, index=index[policy], cost=0.0, lag_s=0.0)
+            known = [max(_MIN_LATENCY_S, value or 0.0) for value in found]
+            shares = [at / (len(known) - 1) for at in range(len(known))]
+            ax.plot(known, shares, color=drawn.colour, label=drawn.label, linewidth=1.6)
+        ax.set_xscale("log")
+        ax.xaxis.set_major_formatter(lambda seconds, _: f"{seconds:g}")
+        ax.set_ylim(0, 1.02)
+        ax.set_xlabel("latency, s")
+        ax.set_ylabel("share of the rows")
+        figure.legend(loc="outside right upper")
+
+    return _drawn(560, 300, fill)
 
 
 def draw_trajectories(trajectories: Mapping[str, Trajectory]) -> Mapping[str, Drawing]:

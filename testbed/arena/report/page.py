@@ -13,14 +13,14 @@ import yaml
 
 from gesscale.common.errors import cause_of
 from gesscale.errors import InputError
-from testbed.arena.case import CaseResult
+from testbed.arena.case import LATENCIES, CaseResult
 from testbed.arena.evaluation.comparison import choose_baseline
 from testbed.arena.evaluation.standings import standings
 from testbed.arena.evaluation.statistics import RESAMPLES
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.names import PRICES
 from testbed.arena.policies.catalogue import policy_names
-from testbed.arena.report.figures import Drawing, PolicyFigures, draw_tradeoffs, draw_trajectories
+from testbed.arena.report.figures import Drawing, PolicyFigures, draw_latencies, draw_tradeoffs, draw_trajectories
 from testbed.arena.report.formatting import counted, figure, short_names, with_short_names
 from testbed.arena.report.league import LeagueTables
 from testbed.arena.report.outcomes import DELAY, DISTANCE, HEADCOUNT, PROVISIONING, Outcomes, metric_of
@@ -60,6 +60,7 @@ class WorkloadPart:
     name: str
     about: str
     tables: tuple[Table, ...]
+    latencies: Picture | None
     trajectories: tuple[Picture, ...]
     without_trajectory: tuple[str, ...]
 
@@ -192,8 +193,22 @@ def _part(outcomes: Outcomes, workload: str, key: str) -> WorkloadPart:
             comparison(outcomes, workload, measures, key=f"{key}-{name}", caption=title)
             for name, title, measures in _TABLES
         ),
+        latencies=_latencies(workload, outcomes.policies, trajectories),
         trajectories=_trajectories(workload, trajectories),
         without_trajectory=tuple(policy for policy in outcomes.policies if policy not in trajectories),
+    )
+
+
+def _latencies(workload: str, policies: Sequence[str], runs: Mapping[str, CaseResult]) -> Picture | None:
+    quantiles_s = {policy: run.series.get(LATENCIES, ()) for policy, run in runs.items()}
+    known = {policy: found for policy, found in quantiles_s.items() if found and None not in found}
+    if not known:
+        return None
+    return Picture(
+        drawing=draw_latencies(known, {policy: at for at, policy in enumerate(policies)}),
+        title="Latency of the rows",
+        alt=f"Empirical distribution function of the latency of each policy on {workload}.",
+        caption="Share of the rows that reached the sink within a time, first seed.",
     )
 
 

@@ -46,6 +46,14 @@ def test_quantiles_are_accurate_within_a_bin(drawn: list[tuple[int, float, float
     assert histogram.mean_s() == pytest.approx(everyone.mean(), rel=1e-6, abs=1e-9)
 
 
+def test_the_p95_over_time_weighs_intervals_and_not_rows() -> None:
+    # [0, 10): two batches of 100 rows, latencies 0 to 2 s and 3 s: 95 % of 200 rows are within 3 s.
+    # [10, 20): none. [20, 30): one row, all latencies 0 to 10 s: 9.5 s. The mean of 3 and 9.5 is 6.25 s.
+    scores = scored(batch(0, 2, 2), batch(1, 1, 4), batch(15, 25, 25, rows=1))
+    assert scores.latency_p95_over_time_s == pytest.approx(6.25)
+    assert scored().latency_p95_over_time_s is None
+
+
 def test_the_lag_is_the_age_of_the_oldest_unprocessed_row() -> None:
     # The oldest row of each batch: offered at 0, processed at 15: late in (10, 15); offered at 10, processed at 18:
     # never late; offered at 20, processed at 45: late in (30, 45).

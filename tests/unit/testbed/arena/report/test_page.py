@@ -6,6 +6,7 @@ import pytest
 from arena_results import POLICIES, WORKLOADS, an_experiment, made_results
 
 from gesscale.errors import InputError
+from testbed.arena.case import LATENCIES
 from testbed.arena.report import figures
 from testbed.arena.report.page import write_report
 
@@ -59,6 +60,14 @@ def blank(monkeypatch):
 def written(experiment, results, tmp_path, **options):
     write_report(experiment, results, tmp_path / "report.html", **options)
     return (tmp_path / "report.html").read_text("utf-8")
+
+
+@pytest.mark.usefixtures("blank")
+def test_a_workload_shows_the_latencies_of_its_rows(experiment, results, tmp_path):
+    quantiles_s = tuple(float(percent) for percent in range(101))
+    known = [replace(each, series={**each.series, LATENCIES: quantiles_s}) for each in results]
+    before, after = (Elements(written(experiment, found, tmp_path)).tags["img"] for found in (results, known))
+    assert after == before + len(experiment.workloads)
 
 
 def test_the_page_is_self_contained(page):
