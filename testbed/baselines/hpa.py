@@ -1,7 +1,7 @@
 """HPA, the Horizontal Pod Autoscaler for single operators: on CPU, and on Varga's two metrics (Kanis 2023, 6.7.3-4).
 
-Each operator gets the number of replicas that brings a metric to its target. It scales out immediately, and scales in
-only to the highest proposal within a stabilization window.
+Each operator gets the number of replicas that brings a metric to its target, without tolerance. After a change nothing
+changes for five minutes, in both directions. The autoscaler of Kubernetes is `hpa_v2`.
 """
 
 from abc import abstractmethod
@@ -146,8 +146,8 @@ class HpaVargaPolicy(KanisHpaPolicy):
 
 CPU_POLICY = PolicyInfo(
     name="hpa-cpu",
-    summary="the Horizontal Pod Autoscaler for each operator, on CPU",
-    source="the Kubernetes documentation; as in Kanis, TU Delft 2023, section 6.7.3",
+    summary="the Horizontal Pod Autoscaler of Kanis's thesis, on CPU: no tolerance, frozen after each change",
+    source="Kanis, TU Delft 2023, section 6.7.3; the autoscaler of Kubernetes is hpa-v2",
     build=with_configured_placement(HpaCpuPolicy),
     settings=HpaCpuSettings,
     accepts=PLACEMENT_SETTINGS,
