@@ -168,9 +168,23 @@ class DaedalusPolicy(SizingPolicy):
         self, reading: OperatorReading, at_s: float, memo: DaedalusMemo, rate: float, capacities: tuple[float, ...]
     ) -> SizeProposal:
         """Choose by the input rate, the capacities and the memo."""
+        situation, model_name = self.context(reading, at_s, memo, rate, capacities)
+        rates, choice = situation.forecast_rows_per_s, choose(situation, self.sizing)
+        return SizeProposal(
+            replicas=choice.workers,
+            detail=f"input {rate:,.0f} rows/s, forecast up to {rates.max():,.0f} ({model_name}); capacity of "
+            f"{reading.replicas} replicas {capacities[reading.replicas - 1]:,.0f} rows/s; "
+            f"{explain(choice, situation, self.sizing)}",
+            memo=memo.model_dump_json(),
+        )
+
+    def context(
+        self, reading: OperatorReading, at_s: float, memo: DaedalusMemo, rate: float, capacities: tuple[float, ...]
+    ) -> tuple[ScaleOutContext, str]:
+        """Return the inputs of the decision, and the name of the forecast model."""
         history = memo.history or History(until_s=at_s, offered_rows=0.0, rows_per_s=(rate,))
         rates, model_name = memo.forecaster.forecast(history, at_s, self.sizing)
-        situation = ScaleOutContext(
+        found = ScaleOutContext(
             workers=reading.replicas,
             capacities=capacities,
             max_workers=self.workflow.operators[reading.operator].max_replicas,
@@ -181,14 +195,7 @@ class DaedalusPolicy(SizingPolicy):
             downtimes=memo.downtimes,
             since_rescale_s=at_s - memo.changed_s if memo.changed_s else math.inf,
         )
-        choice = choose(situation, self.sizing)
-        return SizeProposal(
-            replicas=choice.workers,
-            detail=f"input {rate:,.0f} rows/s, forecast up to {rates.max():,.0f} ({model_name}); capacity of "
-            f"{reading.replicas} replicas {capacities[reading.replicas - 1]:,.0f} rows/s; "
-            f"{explain(choice, situation, self.sizing)}",
-            memo=memo.model_dump_json(),
-        )
+        return found, model_name
 
     def _memo(self, reading: OperatorReading, at_s: float, knowledge: Knowledge) -> DaedalusMemo:
         """Return the memo including this observation; unchanged if it has it already."""

@@ -193,9 +193,6 @@ _MIN_DOWNTIME_S = 1.0
 # Weight of a measured downtime against the previous estimate.
 _NEWEST_DOWNTIME = 0.3
 
-# Time to detect a failure, added to the recovery of the present replicas: the paper has none.
-_DETECTION_S = 0.001
-
 # No scale-in if the backlog exceeds what fewer replicas process in this time (Algorithm 1).
 _LAG_S = 1.0
 
@@ -272,7 +269,7 @@ class ScaleOutContext:
             self.capacities[workers - 1],
             self.replayed_rows + (self.backlog_rows or 0.0),
             self.forecast_rows_per_s,
-            downtime_s + (_DETECTION_S if workers == self.workers else 0.0),
+            downtime_s,
         )
 
 
