@@ -18,6 +18,7 @@ from gesscale.monitor.prometheus import PrometheusMetrics
 from gesscale.monitor.row_age import RowAges
 from gesscale.monitor.source import PERIODS
 from gesscale.plan.change_budget import ChangeBudget
+from gesscale.plan.directives import Directive
 from gesscale.policies.guarded import GuardedPolicy
 from gesscale.ports import Cluster, KnowledgeStore, MetricSource
 from gesscale.settings import Settings
@@ -57,6 +58,7 @@ def build_loop(
         budget=ChangeBudget(settings.plan.max_changing_operators),
         excluded_nodes=frozenset(settings.plan.exclude_nodes),
         node_prices=settings.plan.node_prices,
+        directives={name: Directive(operator=each) for name, each in workflow.operators.items()},
         measure_rows=partial(RowAges().measure, workflow=workflow),
     )
 

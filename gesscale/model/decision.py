@@ -26,6 +26,7 @@ class Reason(StrEnum):
     REPLICA_LOST = "ReplicaLost"
     FIRST_PLACEMENT = "FirstPlacement"
     OVERRIDDEN = "Overridden"
+    SCHEDULE_LIMIT = "ScheduleLimit"
     # nothing needs to change
     WITHIN_TARGET = "WithinTarget"
     CHEAPER_TO_WAIT = "CheaperToWait"

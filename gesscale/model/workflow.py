@@ -10,6 +10,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from gesscale.common.errors import InvalidValueError
 from gesscale.constraints import Ascending
+from gesscale.model.schedule import Schedule
 
 REPLICA_LIMITS = Ascending("min_replicas", "max_replicas")
 
@@ -52,6 +53,8 @@ class Operator:
     cap: BatchCap | None = None
     #: Whether a change of its replicas stops the query and starts it again.
     restarts: bool = False
+    #: Times that recur, with other limits or no changes.
+    schedules: tuple[Schedule, ...] = ()
 
     def __post_init__(self) -> None:
         if self.min_replicas < 1 or not REPLICA_LIMITS.holds(self):

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from gesscale.common.errors import InvalidValueError
 from gesscale.fields import MAX_EXACT_INTEGER, Duration, SettingsGroup, WebAddress
+from gesscale.model.schedule import MAX_SCHEDULE_S, Schedule
 from gesscale.model.workflow import DEFAULT_SLO_S, BatchCap, Operator, Workflow
 from gesscale.wire import MAX_REPLICAS
 
@@ -19,6 +20,33 @@ class KafkaSettings(SettingsGroup):
     namespace and hosts that the administrator allows."""
     topic: str = Field(min_length=1, max_length=249)
     """Topic that the operator reads."""
+
+
+class ScheduleSettings(SettingsGroup):
+    """A time that recurs, in which changes are frozen or the replicas have other limits."""
+
+    cron: str = Field(min_length=9, max_length=128)
+    """Start, a cron expression of five fields."""
+    time_zone: str = Field("UTC", min_length=1, max_length=64)
+    """Time zone of the expression, a name of the IANA database, such as Europe/Berlin. Default: UTC."""
+    duration_s: Duration = Field(le=MAX_SCHEDULE_S)
+    """Duration, at most a week."""
+    freeze: bool = False
+    """Whether no replica is added or removed. Default: the schedule has limits of replicas."""
+    min_replicas: int | None = Field(None, ge=1, le=MAX_REPLICAS)
+    """Minimum number of replicas, within the operator's limits. Default: the operator's."""
+    max_replicas: int | None = Field(None, ge=1, le=MAX_REPLICAS)
+    """Maximum number of replicas, within the operator's limits; if schedules contradict each other, the minimum takes
+    precedence. Default: the operator's."""
+
+    @model_validator(mode="after")
+    def _check_schedule(self) -> Self:
+        self.build()
+        return self
+
+    def build(self) -> Schedule:
+        """Return the schedule."""
+        return Schedule(**dict(self))
 
 
 class OperatorSettings(SettingsGroup):
@@ -42,6 +70,8 @@ class OperatorSettings(SettingsGroup):
     Decisions use the interval that the driver reports. Default: not known."""
     metrics_url: WebAddress | None = None
     """Address at which the driver publishes batches; `monitor.source: driver` needs it. Default: none."""
+    schedules: tuple[ScheduleSettings, ...] = Field((), max_length=16)
+    """Times that recur, in which changes are frozen or the replicas have other limits. Default: none."""
     kafka: KafkaSettings | None = None
     """Topic of the operator. Its broker reports the rows since the newest batch, which then belong to load and backlog.
     Default: none; the load is known up to the start of the newest batch."""
@@ -68,6 +98,7 @@ class OperatorSettings(SettingsGroup):
             min_replicas=self.min_replicas,
             max_replicas=self.max_replicas,
             cap=BatchCap(rows=rows, rows_per_replica=per_replica) if rows or per_replica else None,
+            schedules=tuple(each.build() for each in self.schedules),
         )
 
 

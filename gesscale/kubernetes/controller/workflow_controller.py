@@ -270,7 +270,7 @@ class WorkflowController:
 
 def _cautious(directive: Directive, until_s: float, now_s: float) -> Directive:
     """Add a pause until the history is long enough, unless an override or a longer pause is set."""
-    overridden = directive.override is not None and now_s < directive.override.until_s
+    overridden = directive.override is not None and directive.override.holds_at(now_s)
     pause = directive.pause
     paused = pause is not None and (pause.until_s is None or pause.until_s >= until_s)
     if overridden or paused or now_s >= until_s:

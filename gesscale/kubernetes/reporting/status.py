@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gesscale.kubernetes.api.events import EventDraft
+from gesscale.kubernetes.resource.autoscaler import AUTOSCALER_LABEL
 from gesscale.kubernetes.resource.conditions import NodePool, conditions_of, findings_of, findings_of_fault
 from gesscale.kubernetes.resource.memory import MemoryStatus
 from gesscale.kubernetes.resource.order import FOUND_LATER, OrderStatus, past_orders
@@ -72,6 +73,7 @@ def new_status(old: Mapping[str, Any], step: ObservedStep, now_s: float) -> dict
     status = StreamAutoscalerStatus(
         observed_generation=step.generation,
         replicas=running,
+        selector=f"{AUTOSCALER_LABEL}={name},spark-role=executor",
         ordered_replicas=ordered,
         working_replicas=working,
         desired_replicas=len(desired) or None,

@@ -8,11 +8,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from gesscale.common.errors import Problem
-from gesscale.common.text import truncated_repr
+from gesscale.common.text import cut_at_word, truncated_repr
 from gesscale.errors import InputError
 from gesscale.formatting import key_path
 from gesscale.kubernetes.resource.parts import ResourcePart, ShortName, ValidationRule
-from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
+from gesscale.kubernetes.resource.spec import PauseSpec, StreamAutoscalerSpec
 from gesscale.settings.problems import setting_problems
 from gesscale.wire import group_of, text_of
 
@@ -21,6 +21,8 @@ API_VERSION = f"{GROUP}/{VERSION}"
 PLURAL, SINGULAR = "streamautoscalers", "streamautoscaler"
 #: Label of a driver's and its executors' pods: the name of their StreamAutoscaler.
 AUTOSCALER_LABEL = f"{GROUP}/autoscaler"
+#: Annotation that pauses all changes: true, false, or a reason.
+PAUSED_ANNOTATION = f"{GROUP}/paused"
 #: Labels of a driver pod in addition to `AUTOSCALER_LABEL`.
 DRIVER_LABELS: Mapping[str, str] = {"spark-role": "driver"}
 
@@ -34,6 +36,7 @@ class Metadata(BaseModel):
     namespace: ShortName = "default"
     uid: str = Field("", max_length=128)
     generation: int = Field(0, ge=0, le=2**63 - 1)
+    annotations: dict[str, str] = Field(default_factory=dict)
 
 
 class StreamAutoscaler(ResourcePart):
@@ -83,12 +86,20 @@ def read_autoscaler(document: Mapping[str, Any]) -> StreamAutoscaler:
     try:
         content = {key: value for key, value in document.items() if key != "status"}
         # As JSON and strictly: else "1" would pass for a number, which the API server refuses.
-        return StreamAutoscaler.model_validate_json(json.dumps(content), strict=True)
+        return _paused_by_annotation(StreamAutoscaler.model_validate_json(json.dumps(content), strict=True))
     except ValidationError as error:
         problems = setting_problems(error, (), StreamAutoscaler)
     except (AttributeError, TypeError, ValueError, RecursionError):
         raise InputError("resource-malformed", source=source, got=truncated_repr(document)) from None
     raise InputError(tuple(Problem(each.code, {**each.fields, "source": source}) for each in problems))
+
+
+def _paused_by_annotation(item: StreamAutoscaler) -> StreamAutoscaler:
+    given = item.metadata.annotations.get(PAUSED_ANNOTATION, "false")
+    if given == "false":
+        return item
+    why = f"annotation {PAUSED_ANNOTATION}" + ("" if given == "true" else f": {cut_at_word(given, 200)}")
+    return item.model_copy(update={"spec": item.spec.model_copy(update={"pause": PauseSpec(reason=why)})})
 
 
 def source_of(document: Mapping[str, Any]) -> str:

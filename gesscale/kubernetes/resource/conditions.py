@@ -70,7 +70,8 @@ def findings_of(
     """
     paused = _directed("pause", spec.pause, now_s)
     if decision.plan.reason is Reason.PAUSED and not paused.holds:
-        paused = ConditionFinding(True, "MemoryLost", decision.plan.detail)
+        frozen = any(each.freeze and each.build().ends_at_s(now_s) for each in spec.schedules)
+        paused = ConditionFinding(True, "ScheduledFreeze" if frozen else "MemoryLost", decision.plan.detail)
     metrics, slots = _metrics(decision), _fixed_slots(decision)
     able = ConditionFinding(False, Reason.NODE_POOL_EMPTY, pool.empty) if pool.empty else _able(decision)
     return {
@@ -82,7 +83,7 @@ def findings_of(
         "ScalingActive": _active(spec, paused, metrics, slots),
         "ScalingLimited": _limited(decision, spec, pool, missing),
         "Paused": paused,
-        "Overridden": _directed("override", spec.override, now_s),
+        "Overridden": _overridden(spec, now_s),
         "FixedSlots": slots,
         "ReplicaWithoutState": _without_state(decision),
     }
@@ -212,6 +213,13 @@ def _without_state(decision: Decision) -> ConditionFinding:
         message = "the query has no state, or its driver does not report the state partitions"
         return ConditionFinding(False, "NoStateSeen", message)
     return ConditionFinding(False, "StateShared", "every replica holds state")
+
+
+def _overridden(spec: StreamAutoscalerSpec, now_s: float) -> ConditionFinding:
+    found = _directed("override", spec.override, now_s)
+    if found.holds or not spec.replicas:
+        return found
+    return ConditionFinding(True, "ReplicasSet", f"spec.replicas is {spec.replicas}; 0 lets the policy decide")
 
 
 def _directed(name: str, part: PauseSpec | OverrideSpec | None, now_s: float) -> ConditionFinding:

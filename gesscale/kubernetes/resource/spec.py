@@ -1,8 +1,8 @@
 """The ``spec`` of a StreamAutoscaler: the desired scaling of one operator."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, WithJsonSchema, model_validator
 
 from gesscale.common.errors import InvalidValueError
 from gesscale.kubernetes.resource.parts import (
@@ -18,9 +18,10 @@ from gesscale.kubernetes.resource.parts import (
     rule_of,
 )
 from gesscale.kubernetes.resource.spec_groups import LatencyMapSpec, MonitorSpec, PolicySpec
+from gesscale.model.schedule import Schedule
 from gesscale.model.workflow import REPLICA_LIMITS
 from gesscale.settings.groups import PlanSettings, Settings
-from gesscale.settings.operators import KafkaSettings, OperatorSettings, WorkflowSettings
+from gesscale.settings.operators import KafkaSettings, OperatorSettings, ScheduleSettings, WorkflowSettings
 
 LabelKey = Annotated[
     str,
@@ -197,6 +198,34 @@ class OverrideSpec(ResourcePart):
     )
 
 
+class ScheduleSpec(ResourcePart):
+    """A time that recurs, in which changes are frozen or the replicas have other limits."""
+
+    cron: str = like(ScheduleSettings, "cron")
+    time_zone: str = like(ScheduleSettings, "time_zone")
+    duration_s: Span = like(ScheduleSettings, "duration_s")
+    freeze: bool = like(ScheduleSettings, "freeze")
+    min_replicas: int | None = like(ScheduleSettings, "min_replicas", le=MAX_LISTED_NODES)
+    max_replicas: int | None = like(ScheduleSettings, "max_replicas", le=MAX_LISTED_NODES)
+    RULES = (
+        ValidationRule(
+            cel="(has(self.freeze) && self.freeze) != (has(self.minReplicas) || has(self.maxReplicas))",
+            message="expected either freeze or limits of replicas",
+            holds=lambda it: it.freeze != (it.min_replicas is not None or it.max_replicas is not None),
+        ),
+        rule_of(REPLICA_LIMITS),
+    )
+
+    @model_validator(mode="after")
+    def _check_schedule(self) -> Self:
+        self.build()
+        return self
+
+    def build(self) -> Schedule:
+        """Return the schedule."""
+        return Schedule(**dict(self))
+
+
 def _override_within(given: str, count: str) -> ValidationRule:
     return ValidationRule(
         cel="!has(self.override) || (has(oldSelf.override) && self.override == oldSelf.override) || "
@@ -243,6 +272,10 @@ class StreamAutoscalerSpec(ResourcePart):
     """Pause of all changes; takes precedence over an override. Default: not paused."""
     override: OverrideSpec | None = None
     """Manual override. Default: the policy decides."""
+    replicas: int = Field(0, ge=0)
+    """Number of replicas that another scaler sets through the scale subresource, such as kubectl scale, an HPA or KEDA;
+    the latency map chooses the nodes, within minReplicas and maxReplicas. Default: 0, the policy decides."""
+    schedules: tuple[ScheduleSpec, ...] = like(OperatorSettings, "schedules")
     RULES = (
         *map(rule_of, Settings.CONSTRAINTS),
         rule_of(REPLICA_LIMITS),

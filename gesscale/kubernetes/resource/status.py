@@ -167,6 +167,11 @@ class StreamAutoscalerStatus(Reported):
         None, max_length=320, description="Lease of the controller that wrote this status, ``<namespace>/<name>``."
     )
     replicas: int | None = Field(None, ge=0, description="Running replicas: ready executors.")
+    selector: str | None = Field(
+        None,
+        max_length=1024,
+        description="Label selector of the executor pods, for an HPA through the scale subresource.",
+    )
     ordered_replicas: int | None = Field(None, ge=0, description="Replicas of the order in force.")
     working_replicas: int | None = Field(
         None, ge=0, description="Running replicas with a task in the newest batches; absent without a recent batch."

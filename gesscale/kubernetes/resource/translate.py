@@ -1,7 +1,7 @@
 """Translation of resources to workflows for the loop; an invalid workflow does not stop the others."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -23,6 +23,7 @@ from gesscale.model.workflow import BatchCap, Operator, Workflow
 from gesscale.plan.directives import Directive, Override, Pause
 from gesscale.settings.analyze import AnalyzeSettings
 from gesscale.settings.groups import MonitorSettings, Settings
+from gesscale.settings.operators import ScheduleSettings
 from gesscale.wire import Strategy, group_of, text_of
 
 #: Namespace and name, of a resource or of a workflow.
@@ -134,6 +135,7 @@ class ManagedWorkflow:
                 acts=item.spec.mode != "Recommend",
                 pause=None if (pause := item.spec.pause) is None else Pause(until_s=pause.until_s, why=pause.reason),
                 override=None if item.spec.override is None else Override(**dict(item.spec.override)),
+                replicas=item.spec.replicas or None,
             )
             for name, item in self.resources.items()
         }
@@ -285,6 +287,7 @@ def _settings_of(operator: Operator, metrics_url: str) -> dict[str, Any]:
         "upstream": operator.upstream,
         "min_replicas": operator.min_replicas,
         "max_replicas": operator.max_replicas,
+        "schedules": [ScheduleSettings.model_validate(asdict(each), by_name=True) for each in operator.schedules],
         "metrics_url": metrics_url,
         "batch_cap_rows": (cap and cap.rows) or None,
         "batch_cap_rows_per_replica": (cap and cap.rows_per_replica) or None,
@@ -303,4 +306,5 @@ def _operator(item: StreamAutoscaler, driver: DriverEndpoint | None) -> Operator
         max_replicas=spec.max_replicas,
         cap=None if cap is None else BatchCap(rows=cap.rows or 0, rows_per_replica=cap.rows_per_replica or 0),
         restarts=Strategy(spec.reconfiguration.strategy) is Strategy.RESTART,
+        schedules=tuple(each.build() for each in spec.schedules),
     )

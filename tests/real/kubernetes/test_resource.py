@@ -63,6 +63,12 @@ class Resources:
     def patch_status(self, status, name="near"):
         return self.objects.patch_namespaced_custom_object_status(**self.place, name=name, body={"status": status})
 
+    def scale(self, replicas, name="near"):
+        """Set the number through the scale subresource, as kubectl, an HPA and KEDA do, and return what it then has."""
+        place = {**self.place, "name": name}
+        self.objects.patch_namespaced_custom_object_scale(**place, body={"spec": {"replicas": replicas}})
+        return self.objects.get_namespaced_custom_object_scale(**place)
+
     def get(self, name="near"):
         return self.objects.get_namespaced_custom_object(**self.place, name=name)
 
@@ -70,9 +76,9 @@ class Resources:
 @pytest.fixture(scope="module")
 def client(defined):
     """A client of the cluster, with the definition in force."""
-    opened = kubernetes.config.new_client_from_config(str(defined.kubeconfig))
-    yield opened
-    opened.close()
+    active = kubernetes.config.new_client_from_config(str(defined.kubeconfig))
+    yield active
+    active.close()
 
 
 @pytest.fixture
@@ -328,3 +334,33 @@ def test_models_and_api_server_accept_the_same_documents(rehearsed, spec):
     except InputError as error:
         by_models = str(error)
     assert bool(by_server) == bool(by_models), f"the API server: {by_server!r}; the models: {by_models!r}"
+
+
+def test_the_scale_subresource_has_the_number_the_running_replicas_and_a_selector(resources):
+    resources.create({}, name="scaled")
+    untouched = resources.objects.get_namespaced_custom_object_scale(**resources.place, name="scaled")
+    assert untouched["spec"].get("replicas", 0) == 0  # the policy decides
+    status = StreamAutoscalerStatus(replicas=2, selector=f"{GROUP}/autoscaler=scaled,spark-role=executor")
+    resources.patch_status(status.document(), name="scaled")
+    scaled = resources.scale(3, name="scaled")
+    assert (scaled["spec"]["replicas"], scaled["status"]["replicas"]) == (3, 2)
+    assert scaled["status"]["selector"] == status.selector
+    assert read_autoscaler(resources.get("scaled")).spec.replicas == 3
+    assert resources.scale(10**6, name="scaled")["spec"]["replicas"] == 10**6  # maxReplicas limits it
+    with pytest.raises(kubernetes.client.ApiException) as refused:
+        resources.scale(-1, name="scaled")
+    assert refused.value.status == 422
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        {"cron": "0 6 * * *", "duration": "1h"},
+        {"cron": "0 6 * * *", "duration": "1h", "freeze": True, "minReplicas": 2},
+        {"cron": "0 6 * * *", "duration": "1h", "minReplicas": 3, "maxReplicas": 2},
+        {"cron": "0 6 * * *", "duration": "200h", "freeze": True},
+    ],
+)
+def test_a_schedule_without_one_effect_is_refused_by_the_api_server(resources, schedule):
+    assert "schedules[0]" in resources.refusal({"schedules": [schedule]})
+    assert resources.refusal({"schedules": [{"cron": "0 6 * * mon-fri", "duration": "1h", "freeze": True}]}) == ""

@@ -9,6 +9,7 @@ from refusals import refused
 from gesscale.errors import InputError
 from gesscale.model.decision import Change, OutcomeStatus, Plan, Reason
 from gesscale.model.order import Order
+from gesscale.model.schedule import Schedule
 from gesscale.plan.directives import Directive, Override, Pause, apply_directives
 from gesscale.ports import ClusterState, Node
 
@@ -120,3 +121,49 @@ def test_the_loop_acts_for_one_operator_and_advises_for_another():
     )
     made = {decision.operator: decision.outcome.status for decision in loop.step(NOW_S)}
     assert made == {"a": OutcomeStatus.APPLIED, "b": OutcomeStatus.NOT_ALLOWED}
+
+
+DAILY = {"cron": "0 0 * * *", "duration_s": 3600.0}  # NOW_S is 00:16:40 UTC
+
+
+def scheduled(plan=MORE, replicas=None, **limits):
+    held = Directive(operator=operator(schedules=(Schedule(**DAILY, **limits),)), replicas=replicas)
+    return obeyed(held, plan=plan)
+
+
+def test_a_schedule_freezes_until_it_ends():
+    assert (scheduled(freeze=True).reason, scheduled(freeze=True).change) == (Reason.PAUSED, None)
+
+
+@pytest.mark.parametrize(
+    ("limits", "change"),
+    [
+        ({"max_replicas": 2}, None),  # two replicas run, a third is planned
+        ({"max_replicas": 1}, Change(remove=("mid",))),
+        ({"min_replicas": 4}, Change(add=("far", "near"))),  # the planned near, then far (200 ms) before edge (300)
+    ],
+)
+def test_a_schedule_limits_the_planned_number(limits, change):
+    plan = scheduled(**limits)
+    assert (plan.reason, plan.change) == (Reason.SCHEDULE_LIMIT, change)
+
+
+def test_a_plan_within_the_limits_of_a_schedule_stays():
+    assert scheduled(min_replicas=3) is MORE
+    unplaced = Plan(operator="op", reason=Reason.METRICS_MISSING, before=(), placement=())
+    assert scheduled(unplaced, min_replicas=3) is unplaced
+
+
+@pytest.mark.parametrize(
+    ("replicas", "number", "reason"),
+    [(1, 1, Reason.OVERRIDDEN), (4, 4, Reason.OVERRIDDEN), (10**6, 5, Reason.OVERRIDE_UNMET)],
+)
+def test_another_scaler_sets_the_number_within_the_limits(replicas, number, reason):
+    plan = obeyed(Directive(operator=operator(), replicas=replicas))
+    assert (len(plan.placement), plan.reason) == (number, reason)
+
+
+def test_an_override_takes_precedence_over_another_scaler_and_a_schedule_limits_it():
+    both = Directive(operator=operator(), replicas=5, override=Override(until_s=NOW_S + 60, replicas=1))
+    assert obeyed(both).placement == ("hub",)
+    assert len(scheduled(replicas=5, max_replicas=3).placement) == 3

@@ -190,8 +190,18 @@ def test_an_override_that_has_ended_is_named():
     assert judged["Overridden"] == (False, "OverrideExpired")
 
 
+def test_a_number_from_the_scale_subresource_is_an_override_until_it_is_0():
+    assert found(decision(), replicas=3)["Overridden"] == (True, "ReplicasSet")
+    assert found(decision(), replicas=0)["Overridden"] == (False, "NotOverridden")
+
+
 def test_a_pause_for_lost_memory_is_a_pause():
     assert found(decision(planned=Reason.PAUSED), mode="Act")["Paused"] == (True, "MemoryLost")
+
+
+def test_a_freeze_by_schedule_is_a_pause():
+    schedule = {"cron": "0 8 * * *", "duration": "1h", "freeze": True}  # NOW is 08:00
+    assert found(decision(planned=Reason.PAUSED), schedules=[schedule])["Paused"] == (True, "ScheduledFreeze")
 
 
 def test_a_pause_holds_until_its_end():

@@ -10,6 +10,7 @@ from gesscale.kubernetes.resource.translate import (
     external_driver,
     group_into_workflows,
 )
+from gesscale.model.schedule import Schedule
 from gesscale.model.workflow import BatchCap
 from gesscale.plan.directives import Override, Pause
 
@@ -183,3 +184,51 @@ def test_the_prometheus_of_the_map_is_by_default_the_monitors():
     found = group_into_workflows([resource("near", **spec)]).workflows["taxi", "near"]
     assert found.latency_map.prometheus_url == "http://p:9090"
     assert (found.rescale_timeout_s, found.policy_settings.policy, found.monitor.period_s) == (300.0, "gesscale", 60.0)
+
+
+@pytest.mark.parametrize(
+    ("annotations", "pause"),
+    [
+        ({}, None),
+        ({"gesscale.dev/paused": "false"}, None),
+        ({"gesscale.dev/paused": "true"}, Pause(why="annotation gesscale.dev/paused")),
+        ({"gesscale.dev/paused": "new antenna"}, Pause(why="annotation gesscale.dev/paused: new antenna")),
+    ],
+)
+def test_an_annotation_pauses(annotations, pause):
+    paused = resource("a", mode="Act")
+    paused["metadata"]["annotations"] = annotations
+    found = group_into_workflows([paused]).workflows["taxi", "a"]
+    assert found.directives(found.build({}))["a"].pause == pause
+
+
+def test_the_scale_subresource_sets_the_number_and_0_lets_the_policy_decide():
+    for given, number in ((0, None), (3, 3)):
+        found = group_into_workflows([resource("a", replicas=given)]).workflows["taxi", "a"]
+        assert found.directives(found.build({}))["a"].replicas == number
+
+
+def test_schedules_belong_to_the_operator_and_to_the_settings_of_a_loop_outside_kubernetes():
+    schedule = {"cron": "0 6 * * mon-fri", "timeZone": "Europe/Berlin", "duration": "2h", "minReplicas": 2}
+    found = group_into_workflows([resource("a", schedules=[schedule])]).workflows["taxi", "a"]
+    built = found.build({"a": DriverEndpoint(node="edge1", metrics_url="http://10.0.0.1:9108")})
+    made = Schedule(cron="0 6 * * mon-fri", time_zone="Europe/Berlin", duration_s=7200.0, min_replicas=2)
+    assert built.operators["a"].schedules == (made,)
+    settings = found.settings(built, {"a": "http://10.0.0.1:9108"})
+    assert settings.workflow.build().operators["a"].schedules == (made,)
+
+
+@pytest.mark.parametrize(
+    ("changed", "code"),
+    [
+        ({"cron": "0 0 30 2 *"}, "schedule-cron-invalid"),
+        ({"timeZone": "Mars/Olympus"}, "schedule-zone-unknown"),
+        ({"freeze": False}, None),
+        ({"minReplicas": 3, "maxReplicas": 2, "freeze": False}, None),
+    ],
+)
+def test_a_schedule_that_cannot_be_is_a_fault_of_its_resource(changed, code):
+    schedule = {"cron": "0 6 * * *", "duration": "1h", "freeze": True} | changed
+    fault = the_fault(group_into_workflows([resource("a", schedules=[schedule])]).faults, "a")
+    assert fault.reason is FaultReason.SPEC_INVALID
+    assert code is None or {problem.code for problem in fault.problems} == {code}
