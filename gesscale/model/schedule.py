@@ -16,7 +16,7 @@ _TESTED_FROM_S = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Schedule:
+class ScalingSchedule:
     """A time of day, week or month in which changes are frozen or the replicas have other limits.
 
     A start in the hour that summer time skips moves to the end of that hour. A start in the hour that autumn
@@ -76,7 +76,7 @@ class ActiveSchedules:
 
 
 def active_schedules(
-    schedules: Sequence[Schedule], now_s: float, *, min_replicas: int, max_replicas: int
+    schedules: Sequence[ScalingSchedule], now_s: float, *, min_replicas: int, max_replicas: int
 ) -> ActiveSchedules:
     """Return the effect of schedules at an instant, within these limits of replicas."""
     ends = [(each, end_s) for each in schedules if (end_s := each.ends_at_s(now_s)) is not None]

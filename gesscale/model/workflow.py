@@ -10,7 +10,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from gesscale.common.errors import InvalidValueError
 from gesscale.constraints import Ascending
-from gesscale.model.schedule import Schedule
+from gesscale.model.schedule import ScalingSchedule
 
 REPLICA_LIMITS = Ascending("min_replicas", "max_replicas")
 
@@ -54,7 +54,7 @@ class Operator:
     #: Whether a change of its replicas stops the query and starts it again.
     restarts: bool = False
     #: Times that recur, with other limits or no changes.
-    schedules: tuple[Schedule, ...] = ()
+    schedules: tuple[ScalingSchedule, ...] = ()
 
     def __post_init__(self) -> None:
         if self.min_replicas < 1 or not REPLICA_LIMITS.holds(self):

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from gesscale.common.errors import InvalidValueError
 from gesscale.fields import MAX_EXACT_INTEGER, Duration, SettingsGroup, WebAddress
-from gesscale.model.schedule import MAX_SCHEDULE_S, Schedule
+from gesscale.model.schedule import MAX_SCHEDULE_S, ScalingSchedule
 from gesscale.model.workflow import DEFAULT_SLO_S, BatchCap, Operator, Workflow
 from gesscale.wire import MAX_REPLICAS
 
@@ -44,9 +44,9 @@ class ScheduleSettings(SettingsGroup):
         self.build()
         return self
 
-    def build(self) -> Schedule:
+    def build(self) -> ScalingSchedule:
         """Return the schedule."""
-        return Schedule(**dict(self))
+        return ScalingSchedule(**dict(self))
 
 
 class OperatorSettings(SettingsGroup):

@@ -18,7 +18,7 @@ from gesscale.kubernetes.resource.parts import (
     rule_of,
 )
 from gesscale.kubernetes.resource.spec_groups import LatencyMapSpec, MonitorSpec, PolicySpec
-from gesscale.model.schedule import Schedule
+from gesscale.model.schedule import ScalingSchedule
 from gesscale.model.workflow import REPLICA_LIMITS
 from gesscale.settings.groups import PlanSettings, Settings
 from gesscale.settings.operators import KafkaSettings, OperatorSettings, ScheduleSettings, WorkflowSettings
@@ -221,9 +221,9 @@ class ScheduleSpec(ResourcePart):
         self.build()
         return self
 
-    def build(self) -> Schedule:
+    def build(self) -> ScalingSchedule:
         """Return the schedule."""
-        return Schedule(**dict(self))
+        return ScalingSchedule(**dict(self))
 
 
 def _override_within(given: str, count: str) -> ValidationRule:

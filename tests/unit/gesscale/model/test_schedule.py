@@ -6,7 +6,7 @@ import pytest
 from refusals import refused
 
 from gesscale.common.errors import InvalidValueError
-from gesscale.model.schedule import Schedule, active_schedules
+from gesscale.model.schedule import ScalingSchedule, active_schedules
 
 
 def at(text):
@@ -35,7 +35,7 @@ def at(text):
     ],
 )
 def test_a_schedule_of_two_hours_is_open_by_the_clock_of_its_zone(cron, zone, now, ends):
-    schedule = Schedule(cron=cron, time_zone=zone, duration_s=7200, freeze=True)
+    schedule = ScalingSchedule(cron=cron, time_zone=zone, duration_s=7200, freeze=True)
     assert schedule.ends_at_s(at(now)) == (None if ends is None else at(ends))
 
 
@@ -59,12 +59,12 @@ def test_a_schedule_of_two_hours_is_open_by_the_clock_of_its_zone(cron, zone, no
 )
 def test_a_schedule_that_cannot_be_is_refused(changed, code):
     with refused(code, InvalidValueError):
-        Schedule(**({"cron": "0 6 * * *", "duration_s": 60, "freeze": True} | changed))
+        ScalingSchedule(**({"cron": "0 6 * * *", "duration_s": 60, "freeze": True} | changed))
 
 
 def test_active_schedules_limit_each_other_and_the_minimum_takes_precedence():
     def limits(*schedules, now="2026-11-28T06:10:00Z"):
-        made = [Schedule(cron="0 6 * * *", duration_s=3600, **each) for each in schedules]
+        made = [ScalingSchedule(cron="0 6 * * *", duration_s=3600, **each) for each in schedules]
         active = active_schedules(made, at(now), min_replicas=2, max_replicas=6)
         return active.min_replicas, active.max_replicas
 
@@ -78,8 +78,8 @@ def test_active_schedules_limit_each_other_and_the_minimum_takes_precedence():
 
 def test_a_freeze_ends_with_the_last_open_schedule():
     schedules = [
-        Schedule(cron="0 6 * * *", duration_s=3600, freeze=True),
-        Schedule(cron="30 6 * * *", duration_s=3600, freeze=True),
+        ScalingSchedule(cron="0 6 * * *", duration_s=3600, freeze=True),
+        ScalingSchedule(cron="30 6 * * *", duration_s=3600, freeze=True),
     ]
     active = active_schedules(schedules, at("2026-11-28T06:40:00Z"), min_replicas=1, max_replicas=2)
     assert active.frozen_until_s == at("2026-11-28T07:30:00Z")

@@ -9,7 +9,7 @@ from refusals import refused
 from gesscale.errors import InputError
 from gesscale.model.decision import Change, OutcomeStatus, Plan, Reason
 from gesscale.model.order import Order
-from gesscale.model.schedule import Schedule
+from gesscale.model.schedule import ScalingSchedule
 from gesscale.plan.directives import Directive, Override, Pause, apply_directives
 from gesscale.ports import ClusterState, Node
 
@@ -127,7 +127,7 @@ DAILY = {"cron": "0 0 * * *", "duration_s": 3600.0}  # NOW_S is 00:16:40 UTC
 
 
 def scheduled(plan=MORE, replicas=None, **limits):
-    held = Directive(operator=operator(schedules=(Schedule(**DAILY, **limits),)), replicas=replicas)
+    held = Directive(operator=operator(schedules=(ScalingSchedule(**DAILY, **limits),)), replicas=replicas)
     return obeyed(held, plan=plan)
 
 

@@ -10,7 +10,7 @@ from gesscale.kubernetes.resource.translate import (
     external_driver,
     group_into_workflows,
 )
-from gesscale.model.schedule import Schedule
+from gesscale.model.schedule import ScalingSchedule
 from gesscale.model.workflow import BatchCap
 from gesscale.plan.directives import Override, Pause
 
@@ -212,7 +212,7 @@ def test_schedules_belong_to_the_operator_and_to_the_settings_of_a_loop_outside_
     schedule = {"cron": "0 6 * * mon-fri", "timeZone": "Europe/Berlin", "duration": "2h", "minReplicas": 2}
     found = group_into_workflows([resource("a", schedules=[schedule])]).workflows["taxi", "a"]
     built = found.build({"a": DriverEndpoint(node="edge1", metrics_url="http://10.0.0.1:9108")})
-    made = Schedule(cron="0 6 * * mon-fri", time_zone="Europe/Berlin", duration_s=7200.0, min_replicas=2)
+    made = ScalingSchedule(cron="0 6 * * mon-fri", time_zone="Europe/Berlin", duration_s=7200.0, min_replicas=2)
     assert built.operators["a"].schedules == (made,)
     settings = found.settings(built, {"a": "http://10.0.0.1:9108"})
     assert settings.workflow.build().operators["a"].schedules == (made,)
