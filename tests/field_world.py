@@ -16,8 +16,8 @@ from testbed.simulator.scene import MetricTraits, Scene
 from testbed.simulator.simulation import assemble
 from testbed.simulator.spark.constants import SparkPhysics
 from testbed.simulator.spark.plant import SparkPlant
-from testbed.simulator.spark.progress import ProgressReports, SimulatedSource
 from testbed.workloads.workload import Workload
+from tests.spark_progress import ProgressReports, SimulatedSource
 
 PHYSICS = SparkPhysics(
     trigger_s=2.0,

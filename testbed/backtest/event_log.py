@@ -14,7 +14,6 @@ from gesscale.spark.triggers import QueryTrigger
 from testbed.backtest.log_files import read_lines
 
 _HEAD = b'{"Event":"'
-_STREAMING = "org.apache.spark.sql.streaming.StreamingQueryListener$"
 #: Lines by which a file is recognised as an event log.
 _LINES_OF_HEAD = 20
 _FIGURES = tuple(figures_of(BatchFigures))
@@ -23,7 +22,7 @@ _UNKNOWN = QueryTrigger(kind="unknown")
 _SETTINGS = QuerySettings(app="log", operator="log")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
 class LoggedRun:
     """One run of a streaming query in a log."""
 
@@ -32,9 +31,14 @@ class LoggedRun:
     name: str
     #: Application that ran it.
     app: str
-    batches: Sequence[Batch]
-    #: Why the rows of a source are unknown; None if they are known.
-    source_problem: Problem | None = None
+    history: QueryHistory
+    batches: list[Batch] = field(default_factory=list)
+
+    @property
+    def source_problem(self) -> Problem | None:
+        """Why the rows of a source are unknown; None if they are known."""
+        known = self.batches[-1].offered_rows_total is not None
+        return None if known else next(iter(self.history.sources.problems), None)
 
 
 @dataclass(slots=True)
@@ -42,24 +46,13 @@ class EventLog:
     """What the event log of an application holds."""
 
     app: str = ""
-    spark_version: str = ""
-    runs: list[LoggedRun] = field(default_factory=list)
-    #: Slots of an executor; 0 if none was logged.
-    slots: int = 0
-    #: Bytes read, lines that were not JSON, and whether the log ends within a line (bytes, invalid, truncated).
-    bytes: int = 0
+    #: By the id of the run.
+    runs: dict[str, LoggedRun] = field(default_factory=dict)
+    #: Ids of the executors at the end of what was read.
+    executors: set[str] = field(default_factory=set)
+    #: Lines that are no event, and whether the log ends within one (invalid, truncated).
     invalid: int = 0
     truncated: bool = False
-    _executors: set[str] = field(default_factory=set)
-    _open: dict[str, "_OpenRun"] = field(default_factory=dict)
-    _names: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class _OpenRun:
-    history: QueryHistory
-    query_id: str
-    batches: list[Batch] = field(default_factory=list)
 
 
 def read_event_log(files: Sequence[Path]) -> EventLog | None:
@@ -71,21 +64,7 @@ def read_event_log(files: Sequence[Path]) -> EventLog | None:
         If a file cannot be read.
     """
     log = EventLog()
-    for file in files:
-        if not _read_file(file, log):
-            return None
-    for run_id, each in log._open.items():
-        problems = each.history.sources.problems
-        log.runs.append(
-            LoggedRun(
-                query_id=each.query_id,
-                name=log._names.get(run_id) or each.history.query,
-                app=log.app,
-                batches=each.batches,
-                source_problem=problems[0] if problems and each.batches[-1].offered_rows_total is None else None,
-            )
-        )
-    return log
+    return log if all(_read_file(file, log) for file in files) else None
 
 
 def _read_file(file: Path, log: EventLog) -> bool:
@@ -94,7 +73,6 @@ def _read_file(file: Path, log: EventLog) -> bool:
     line = b""
     try:
         for number, line in enumerate(read_lines(file)):
-            log.bytes += len(line)
             if not line.startswith(_HEAD):
                 if not known and number >= _LINES_OF_HEAD:
                     return False
@@ -102,56 +80,42 @@ def _read_file(file: Path, log: EventLog) -> bool:
                 continue
             known = True
             end = line.find(b'"', len(_HEAD), len(_HEAD) + 200)
-            if (add := _READERS.get(line[len(_HEAD) : end])) is not None:
-                _add(add, line, log)
+            if (read := _READERS.get(line[len(_HEAD) : end])) is not None:
+                _read_event(read, line, log)
     except EOFError:
         log.truncated = True
     log.truncated |= not line.endswith(b"\n")
     return known
 
 
-def _add(add: Callable[[EventLog, dict[str, Any]], None], line: bytes, log: EventLog) -> None:
+def _read_event(read: Callable[[EventLog, dict[str, Any]], None], line: bytes, log: EventLog) -> None:
     try:
-        add(log, json.loads(line))
+        read(log, json.loads(line))
     except (ValueError, KeyError, TypeError, AttributeError):
         log.invalid += 1
-
-
-def _log_start(log: EventLog, event: Mapping[str, Any]) -> None:
-    log.spark_version = event["Spark Version"]
 
 
 def _application_start(log: EventLog, event: Mapping[str, Any]) -> None:
     log.app = f"{event['App Name']} {event.get('App ID') or ''}".strip()
 
 
-def _executor_added(log: EventLog, event: Mapping[str, Any]) -> None:
-    info, name = event["Executor Info"], str(event["Executor ID"])
-    log.slots = int(info["Total Cores"])
-    log._executors.add(name)
-
-
-def _executor_removed(log: EventLog, event: Mapping[str, Any]) -> None:
-    log._executors.discard(str(event["Executor ID"]))
-
-
-def _query_started(log: EventLog, event: Mapping[str, Any]) -> None:
-    log._names[event["runId"]] = event.get("name") or ""
+def _executor_changed(log: EventLog, event: Mapping[str, Any]) -> None:
+    change = log.executors.add if event["Event"].endswith("Added") else log.executors.discard
+    change(str(event["Executor ID"]))
 
 
 def _query_progress(log: EventLog, event: Mapping[str, Any]) -> None:
     progress = dict(event["progress"])
     progress["numInputRows"] = sum(source["numInputRows"] for source in progress["sources"])  # the log has no sum
     run_id, query_id = str(progress["runId"]), str(progress["id"])
-    run = log._open.get(run_id)
-    if run is None:
-        run = _OpenRun(QueryHistory(progress.get("name") or query_id, trigger=_UNKNOWN), query_id)
-    present = ExecutorSnapshot(at_s=0.0, hosts=tuple(sorted(log._executors)))
+    name = progress.get("name") or query_id
+    run = log.runs.get(run_id) or LoggedRun(query_id, name, log.app, QueryHistory(name, trigger=_UNKNOWN))
+    present = ExecutorSnapshot(at_s=0.0, hosts=tuple(sorted(log.executors)))
     record = run.history.add(progress, _SETTINGS, planned_with=present, now=present)
     if record is not None:
         run.history.batches.clear()  # only a driver serves them
         run.batches.append(_batch(record))
-        log._open[run_id] = run
+        log.runs[run_id] = run
 
 
 def _batch(record: BatchRecord) -> Batch:
@@ -159,10 +123,8 @@ def _batch(record: BatchRecord) -> Batch:
 
 
 _READERS: Mapping[bytes, Callable[[EventLog, dict[str, Any]], None]] = {
-    b"SparkListenerLogStart": _log_start,
     b"SparkListenerApplicationStart": _application_start,
-    b"SparkListenerExecutorAdded": _executor_added,
-    b"SparkListenerExecutorRemoved": _executor_removed,
-    f"{_STREAMING}QueryStartedEvent".encode(): _query_started,
-    f"{_STREAMING}QueryProgressEvent".encode(): _query_progress,
+    b"SparkListenerExecutorAdded": _executor_changed,
+    b"SparkListenerExecutorRemoved": _executor_changed,
+    b"org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent": _query_progress,
 }

@@ -14,12 +14,16 @@ from gesscale.model.observation import Batch
 from gesscale.model.workflow import BatchCap
 from perfmodel import BatchEvidence, BatchSample, FittedBatchTime, Points, fit_batch_time, learned
 from perfmodel.batch_time import MIN_BATCHES
+from testbed.backtest.recorded_query import RecordedQuery
 
 #: Fewest warm batches with rows; of fewer the first ones, which are slow, decide.
 MIN_WARM = 10
 #: Newest warm batches that are read, and how many are one step of learning (_READ, _STEP).
-_READ, _STEP = 3000, 15
+_READ, _STEP = 20_000, 15
 _LEAST_ROW_S = 1e-7
+#: Intervals with waiting rows that show a rate, at least; the trigger intervals from which rows wait; and the scatter
+#: of a batch, which rates do not show (MIN_WAITING, _WAITING_TRIGGERS, _USUAL_NOISE).
+MIN_WAITING, _WAITING_TRIGGERS, _USUAL_NOISE = 3, 3.0, 0.05
 
 
 class Law(NamedTuple):
@@ -91,6 +95,31 @@ def learn(batches: Sequence[Batch], source: str) -> Learned:
     return Learned(
         laws=laws, noise=sqrt(evidence.noise), batches=len(samples), replicas=held, left_open=tuple(left_open)
     )
+
+
+def learn_rates(query: RecordedQuery) -> Learned:
+    """Fit laws to the rates at which rows that waited were processed: all rows of a batch are divided.
+
+    Where rows never waited, a replica carries at least what it carried.
+    """
+    rates = [(len(each.nodes), each.rows / each.seconds / len(each.nodes)) for each in query.batches]
+    waited = [
+        rate
+        for rate, before, batch in zip(rates[1:], query.batches, query.batches[1:], strict=False)
+        if min(before.backlog_rows or 0.0, batch.backlog_rows or 0.0)
+        > _WAITING_TRIGGERS * query.trigger_s * rate[0] * rate[1]
+    ]
+    left_open = []
+    if len(waited) < MIN_WAITING:
+        waited = [max(rates, key=lambda each: each[1])]
+        left_open.append(Problem("backtest-capacity-unseen", {"rows_per_s": waited[0][1]}))
+    each_s = 1 / np.maximum(np.quantile([rate for _, rate in waited], [0.5, 0.1, 0.9]), 1e-9)
+    laws = tuple(Law(0.0, float(row_s), 0.0) for row_s in each_s)
+    held = tuple(sorted({replicas for replicas, _ in waited}))
+    if len(held) == 1 and not left_open:
+        laws = (*laws, _whole(laws[0], held[0]))
+        left_open.append(Problem("backtest-replicas-constant", {"replicas": held[0]}))
+    return Learned(laws=laws, noise=_USUAL_NOISE, batches=len(waited), replicas=held, left_open=tuple(left_open))
 
 
 def _laws(fitted: FittedBatchTime, replicas: Sequence[int]) -> tuple[Law, ...]:

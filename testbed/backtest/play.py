@@ -1,12 +1,10 @@
 """Plays a policy on the load of a recorded query: the simulator, with the laws that its batches show."""
 
 import os
-from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import get_context
-from typing import NamedTuple
 
 import numpy as np
 
@@ -46,51 +44,14 @@ class Conditions:
     from_s: float
 
 
-class Range(NamedTuple):
-    """A figure by the likeliest law, and its least and greatest value by all laws."""
-
-    mid: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Played:
-    """What a load would have cost with a policy, and how much less than it did."""
-
-    replicas: Range
-    late_min: Range
-    changes: Range
-    replica_h: Range
-    saved_replica_h: Range
-
-    @classmethod
-    def of(cls, runs: Sequence[Usage], now: Usage) -> "Played":
-        """Return the ranges of some runs, the likeliest first."""
-
-        def of(figure: Callable[[Usage], float]) -> Range:
-            values = [figure(each) for each in runs]
-            return Range(values[0], min(values), max(values))
-
-        return cls(
-            replicas=of(lambda each: each.replicas),
-            late_min=of(lambda each: each.late_min),
-            changes=of(lambda each: each.changes),
-            replica_h=of(lambda each: each.replica_h),
-            saved_replica_h=of(lambda each: now.replica_h - each.replica_h),
-        )
-
-
-def play(query: RecordedQuery, learned: Learned, conditions: Conditions) -> Played:
-    """Play a policy on the load of a query, once by each law, on several processors."""
+def play(query: RecordedQuery, learned: Learned, conditions: Conditions) -> list[Usage]:
+    """Return what the load would have cost with a policy by each law, played on several processors."""
     runs = partial(_play, query, learned.noise, conditions)
     processes = min(len(learned.laws), len(os.sched_getaffinity(0)))
     if processes == 1:
-        played = [*map(runs, learned.laws)]
-    else:
-        with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-            played = [*pool.map(runs, learned.laws)]
-    return Played.of(played, query.usage(conditions.from_s, conditions.slo_s))
+        return [*map(runs, learned.laws)]
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        return [*pool.map(runs, learned.laws)]
 
 
 def _play(query: RecordedQuery, noise: float, conditions: Conditions, law: Law) -> Usage:
@@ -147,12 +108,11 @@ def _world(query: RecordedQuery, physics: SparkPhysics, conditions: Conditions) 
 
 def largest_useful(query: RecordedQuery, learned: Learned) -> int:
     """Return the most replicas to play: as many as it had, or as carry its peak minute by every law."""
-    at_s, totals = query.offered
-    from_s, until_s = at_s[0], at_s[-1]
-    minutes = np.interp(np.arange(from_s, until_s + 60.0, 60.0), at_s, totals)
+    at_s, rows, _ = query.offered
+    minutes = np.interp(np.arange(at_s[0], at_s[-1] + 60.0, 60.0), at_s, rows)
     peak = float(np.diff(minutes).max(initial=0.0)) / 60
     needed = [
         next((n for n in range(1, MAX_PLAYED + 1) if law.mst_rows_per_s(n, query.trigger_s, query.cap) >= peak), 1)
         for law in learned.laws
     ]
-    return min(MAX_PLAYED, max(query.max_replicas, *needed))
+    return min(MAX_PLAYED, max(*(len(batch.nodes) for batch in query.batches), *needed))

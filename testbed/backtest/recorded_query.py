@@ -4,13 +4,12 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gesscale.common.errors import Problem
 from gesscale.errors import InputError
 from gesscale.model.observation import Batch
 from gesscale.model.workflow import BatchCap
@@ -24,8 +23,7 @@ _STRETCH, _EQUAL_BATCHES = 16, 3
 _STEP_S, _MAX_STEPS = 1.0, 200_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class Usage(NamedTuple):
     """What a time cost: replicas in the mean, minutes with late rows, changes of the replicas, and replica-hours."""
 
     replicas: float
@@ -34,56 +32,38 @@ class Usage:
     replica_h: float
 
 
-@dataclass(frozen=True, kw_only=True)
-class RecordedQuery:
-    """A query as recorded, with seconds since the epoch.
+class Offered(NamedTuple):
+    """Instants, seconds since the epoch, and the rows offered by then, which never decrease."""
 
-    Raises
-    ------
-    InputError
-        If it has fewer than two batches, or its trigger interval is not known.
-    """
+    at_s: NDArray[np.float64]
+    rows: NDArray[np.float64]
+    #: Rows that waited at the first instant.
+    waiting: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedQuery:
+    """A query as recorded."""
 
     name: str
-    #: Screened, oldest first; their nodes are executors.
+    #: Screened, oldest first; each has executors, which are its nodes.
     batches: tuple[Batch, ...]
+    offered: Offered
     trigger_s: float
     #: The cap on the rows of a batch; None if no batch showed one.
     cap: BatchCap | None = None
-    #: Why the rows of a source are unknown: then the rows that were read are taken for the load.
-    source_problem: Problem | None = None
 
-    @cached_property
+    @property
     def span_s(self) -> tuple[float, float]:
         """When its first batch began, and when its last one ended."""
         return self.batches[0].began_s, self.batches[-1].ended_at_s
 
-    @cached_property
-    def offered(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Instants, and the rows offered by then; they never decrease."""
-        at_s, totals, base = [self.batches[0].began_s], [0.0], 0.0
-        before: Batch | None = None
-        for batch in self.batches:
-            if before is not None and batch.restarted_since(before):
-                base = totals[-1] - (before.backlog_rows or 0.0)
-            if batch.offered_rows_total is None:
-                at_s.append(batch.began_s)
-                totals.append(totals[-1] + batch.rows)
-            else:
-                at_s.append(batch.began_s)
-                totals.append(base + batch.offered_rows_total)
-            before = batch
-        instants, rows = np.array(at_s[1:]), np.maximum.accumulate(totals[1:])
-        kept = np.concatenate([[True], np.diff(instants) > 0])
-        return instants[kept], rows[kept]
-
     def workload(self, from_s: float) -> Workload:
         """Return the load from an instant on; rows that waited before are left out."""
-        at_s, totals = self.offered
         until_s = self.span_s[1]
         step_s = max(_STEP_S, (until_s - from_s) / _MAX_STEPS)
         grid = np.arange(from_s, until_s + step_s, step_s)
-        rates = np.diff(np.interp(grid, at_s, totals)) / step_s
+        rates = np.diff(np.interp(grid, self.offered.at_s, self.offered.rows)) / step_s
         return Workload(name=self.name, step_s=step_s, rows_per_s=tuple(rates.tolist()), absolute=True)
 
     def replicas_at(self, at_s: float) -> int:
@@ -91,46 +71,24 @@ class RecordedQuery:
         ended = bisect_right(self.batches, at_s, key=lambda batch: batch.ended_at_s)
         return len(self.batches[min(ended, len(self.batches) - 1)].nodes)
 
-    @property
-    def max_replicas(self) -> int:
-        """The most executors that a batch had."""
-        return max(len(batch.nodes) for batch in self.batches)
-
     def usage(self, from_s: float, slo_s: float) -> Usage:
         """Return what the query cost from an instant on."""
-        batches = [batch for batch in self.batches if batch.ended_at_s > from_s]
-        edges_s = [from_s, *(batch.ended_at_s for batch in batches)]
-        seconds = edges_s[-1] - edges_s[0]
-        lasted_s = (end_s - begin_s for begin_s, end_s in pairwise(edges_s))
-        held = sum(len(batch.nodes) * each_s for batch, each_s in zip(batches, lasted_s, strict=True))
-        return Usage(
-            replicas=held / seconds,
-            late_min=self._late_s(from_s, slo_s) / 60,
-            changes=float(sum(len(one.nodes) != len(other.nodes) for one, other in pairwise(batches))),
-            replica_h=held / 3600,
-        )
-
-    def _late_s(self, from_s: float, slo_s: float) -> float:
-        """Return the time in which the oldest row that is not processed is older than the objective."""
-        at_s, totals = self.offered
-        late_s = 0.0
-        done = totals[0] - (self.batches[0].backlog_rows or 0.0) - self.batches[0].rows
-        for before, batch in pairwise((None, *self.batches)):
-            assert batch is not None  # noqa: S101 - for mypy
-            due_s = float(np.interp(min(done + 1, totals[-1]), totals, at_s))
-            begin_s = max(from_s, due_s + slo_s, from_s if before is None else before.ended_at_s)
-            late_s += max(0.0, batch.ended_at_s - begin_s) if batch.rows else 0.0
-            done += batch.rows
-        return late_s
+        replica_s = late_s = 0.0
+        changes, before_s, held = 0, self.span_s[0], len(self.batches[0].nodes)
+        done = self.offered.rows[0] - self.offered.waiting
+        for batch in self.batches:
+            begin_s, end_s = max(from_s, before_s), batch.ended_at_s
+            due_s = float(np.interp(min(done + 1, self.offered.rows[-1]), self.offered.rows, self.offered.at_s))
+            if end_s > begin_s:
+                replica_s += len(batch.nodes) * (end_s - begin_s)
+                changes += len(batch.nodes) != held
+                late_s += max(0.0, end_s - max(begin_s, due_s + slo_s)) if batch.rows else 0.0
+            before_s, held, done = end_s, len(batch.nodes), done + batch.rows
+        return Usage(replica_s / (before_s - from_s), late_s / 60, float(changes), replica_s / 3600)
 
 
 def recorded_query(
-    name: str,
-    batches: Sequence[Batch],
-    *,
-    trigger_s: float | None = None,
-    cap_rows: int | None = None,
-    source_problem: Problem | None = None,
+    name: str, batches: Sequence[Batch], *, trigger_s: float | None = None, cap_rows: int | None = None
 ) -> RecordedQuery:
     """Return a query from its batches in the order in which they ended; what is not given is found in them.
 
@@ -148,7 +106,20 @@ def recorded_query(
         raise InputError("backtest-trigger-unknown", source=name)
     known = tuple(replace(batch, trigger_s=trigger_s) for batch in batches if batch.nodes)
     cap = BatchCap(rows=cap_rows) if cap_rows else _cap(known)
-    return RecordedQuery(name=name, batches=known, trigger_s=trigger_s, cap=cap, source_problem=source_problem)
+    return RecordedQuery(name=name, batches=known, offered=_offered(known), trigger_s=trigger_s, cap=cap)
+
+
+def _offered(batches: Sequence[Batch]) -> Offered:
+    """Return the rows that were offered when each batch began; without offsets those that were read by then."""
+    totals, base = [0.0], 0.0
+    for before, batch in pairwise((batches[0], *batches)):
+        if batch is not before and batch.restarted_since(before):
+            base = totals[-1] - (before.backlog_rows or 0.0)
+        known = batch.offered_rows_total
+        totals.append(totals[-1] + batch.rows if known is None else base + known)
+    at_s, rows = np.array([batch.began_s for batch in batches]), np.maximum.accumulate(totals[1:])
+    kept = np.concatenate([[True], np.diff(at_s) > 0])
+    return Offered(at_s[kept], rows[kept], batches[0].rows + (batches[0].backlog_rows or 0.0))
 
 
 def _trigger_s(batches: Sequence[Batch]) -> float | None:
@@ -165,7 +136,6 @@ def _cap(batches: Sequence[Batch]) -> BatchCap | None:
     if last is not None:
         return last
     stretches = (batches[at - _EQUAL_BATCHES : at] for at in range(_EQUAL_BATCHES, len(batches) + 1))
-    seen = (find_cap(None, each).cap for each in stretches)
-    rows = max((cap.rows for cap in seen if cap is not None), default=0)
+    rows = max((cap.rows for each in stretches if (cap := find_cap(None, each).cap) is not None), default=0)
     is_exceeded = any(batch.rows > 1.01 * rows for batch in batches)
     return None if not rows or is_exceeded else BatchCap(rows=rows)

@@ -7,8 +7,35 @@ from gesscale.common.errors import Problem
 from gesscale.errors import InputError
 from gesscale.monitor.batch_screen import screen_batches
 from testbed.backtest.event_log import EventLog, LoggedRun, read_event_log
+from testbed.backtest.law import Learned, learn, learn_rates
 from testbed.backtest.log_files import event_logs
 from testbed.backtest.recorded_query import RecordedQuery, recorded_query
+from testbed.backtest.series import Prometheus, query_of_points, read_points
+
+
+def read_source(
+    log: Path | None,
+    prometheus: Prometheus | None,
+    query: str | None,
+    *,
+    trigger_s: float | None = None,
+    cap_rows: int | None = None,
+) -> tuple[RecordedQuery, Learned, list[Problem]]:
+    """Return a query, what its record shows, and what was wrong with the record.
+
+    Raises
+    ------
+    InputError
+        If the record holds no query or not one to choose, or cannot be read.
+    """
+    if (log is None) == (prometheus is None):
+        raise InputError("backtest-source-ambiguous", place="LOG, --prometheus")
+    if log is not None and log.suffix != ".csv":
+        found, problems = read_logs(log, query, trigger_s=trigger_s, cap_rows=cap_rows)
+        return found, learn(found.batches, str(log)), problems
+    points = read_points(log) if log is not None else prometheus.points() if prometheus else []
+    found = query_of_points(query or "query", points, trigger_s)
+    return found, learn_rates(found), []
 
 
 def read_logs(
@@ -35,32 +62,29 @@ def read_logs(
             problems.append(Problem("event-log-lines-invalid", {"source": str(files[0]), "count": log.invalid}))
     if not logs:
         raise InputError(problems)
-    runs = [run for log in logs for run in log.runs]
+    runs = [run for log in logs for run in log.runs.values()]
     if not runs:
         raise InputError("event-log-without-queries", source=str(path), applications=[log.app for log in logs])
     chosen = _chosen(runs, query, str(path))
     shared = {run.query_id for run in runs if run.app in {each.app for each in chosen}}
     if len(shared) > 1:
         problems.append(Problem("backtest-executors-shared", {"source": str(path), "count": len(shared)}))
-    listed = sorted(chosen, key=lambda run: run.batches[0].ended_at_s)
-    batches = [batch for run in listed for batch in run.batches]
+    batches = [batch for run in sorted(chosen, key=_began_s) for batch in run.batches]
     screened = screen_batches(batches, batches[-1].ended_at_s)
-    unknown = next((run.source_problem for run in listed if run.source_problem is not None), None)
-    problems += [unknown] if unknown else []
-    found = recorded_query(
-        listed[-1].name, screened.batches, trigger_s=trigger_s, cap_rows=cap_rows, source_problem=unknown
-    )
-    return found, problems
+    problems += [run.source_problem for run in chosen if run.source_problem is not None][:1]
+    return recorded_query(chosen[-1].name, screened.batches, trigger_s=trigger_s, cap_rows=cap_rows), problems
+
+
+def _began_s(run: LoggedRun) -> float:
+    return run.batches[0].began_s
 
 
 def _chosen(runs: Sequence[LoggedRun], query: str | None, source: str) -> list[LoggedRun]:
     """Return the runs of one query: those of one checkpoint."""
     named = [run for run in runs if query in {None, run.name, run.query_id}]
-    by_id = {run.query_id: run for run in named}
-    labels = sorted(f"{run.name} ({run.query_id})" for run in by_id.values())
-    if not named:
-        known = sorted({f"{run.name} ({run.query_id})" for run in runs})
-        raise InputError("backtest-query-unknown", source=source, query=query, known=known)
-    if len(by_id) > 1:
-        raise InputError("backtest-query-ambiguous", source=source, queries=labels)
-    return named
+    found = {run.query_id for run in named}
+    if len(found) == 1:
+        return named
+    known = sorted({f"{run.name} ({run.query_id})" for run in named or runs})
+    code = "backtest-query-ambiguous" if found else "backtest-query-unknown"
+    raise InputError(code, source=source, query=query, known=known)

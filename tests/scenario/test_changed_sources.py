@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 from field_world import play, resizes, scene_of, steady
 
-from testbed.simulator.spark.progress import SimulatedSource, recreated, successive, topic, transactional
+from tests.spark_progress import SimulatedSource, recreated, successive, topic, transactional
 
 ROWS_PER_S, CHANGED_S = 150.0, 1200.0
 CHANGED_ROWS = int(ROWS_PER_S * CHANGED_S)

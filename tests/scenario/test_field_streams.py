@@ -11,7 +11,7 @@ from field_world import PHYSICS, bursts, longest_wait_s, play, replicas_of, resi
 
 from gesscale.model.workflow import BatchCap
 from testbed.simulator.scene import CostChange
-from testbed.simulator.spark.progress import SimulatedSource, recreated, successive, transactional
+from tests.spark_progress import SimulatedSource, recreated, successive, transactional
 
 HOUR_S = 3600.0
 

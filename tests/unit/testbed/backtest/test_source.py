@@ -29,8 +29,7 @@ def test_batches_executors_load_and_trigger_are_read(tmp_path: Path) -> None:
     assert query.name == "taxi"
     assert query.trigger_s == 10.0
     assert [len(batch.nodes) for batch in query.batches] == [2] * 15 + [3] * 15
-    _, totals = query.offered
-    assert totals[-1] == 29_000  # 100 rows/s until the last batch began, 290 s after the first
+    assert query.offered.rows[-1] == 29_000  # 100 rows/s until the last batch began, 290 s after the first
 
 
 def test_a_cap_is_seen_in_equal_batches_that_leave_rows(tmp_path: Path) -> None:
@@ -56,7 +55,7 @@ def test_queries_are_chosen_by_name_or_id(tmp_path: Path) -> None:
         for query in ("q-1", "q-2")
     ]
     log = written(tmp_path / "log", application(), [executor_added("1")], batches)
-    with refused("backtest-query-ambiguous", InputError, queries=["taxi (q-1)", "taxi (q-2)"]):
+    with refused("backtest-query-ambiguous", InputError, known=["taxi (q-1)", "taxi (q-2)"]):
         read_logs(log, "taxi")
     with refused("backtest-query-unknown", InputError, query="q-3"):
         read_logs(log, "q-3")
@@ -110,3 +109,9 @@ def test_logs_of_real_spark(log: str) -> None:
     assert len(query.batches) == 41
     assert query.batches[-1].backlog_rows == 0
     assert [each.code for each in learn(query.batches, log).left_open] == ["backtest-replicas-constant"]
+
+
+def test_executors_that_real_spark_lost() -> None:
+    query, problems = read_logs(LOGS / "spark-4.3-changed.gz", None, trigger_s=2.0)
+    assert not problems
+    assert [len(batch.nodes) for batch in query.batches] == [3] * 13 + [1] * 2

@@ -4,14 +4,7 @@ import pytest
 from spark_scenes import QUIET, equal_delays, one_operator, physics_of, steady
 
 from testbed.simulator.spark.plant import SparkPlant
-from testbed.simulator.spark.progress import (
-    ProgressReports,
-    SimulatedSource,
-    recreated,
-    successive,
-    topic,
-    transactional,
-)
+from tests.spark_progress import ProgressReports, SimulatedSource, recreated, successive, topic, transactional
 
 
 def test_the_reports_of_a_plain_topic_are_those_of_the_plant() -> None:
