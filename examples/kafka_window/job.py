@@ -46,8 +46,7 @@ def main() -> None:
     )
     spark.sparkContext.setLogLevel("ERROR")
     stopping = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):  # PySpark's own handler of Ctrl-C prints a traceback
-        signal.signal(number, lambda *_: stopping.set())
+    signal.signal(signal.SIGINT, lambda *_: stopping.set())  # PySpark's own handler prints a traceback
 
     attached = gesscale.spark.attach(
         spark, operator="means", port=PORT, trigger_s=TRIGGER_S, cap_rows=CAP_ROWS, max_replicas=3
@@ -81,13 +80,10 @@ def main() -> None:
             .start()
         )
         print(f"job: running; figures at {attached.url}/batches", flush=True)
-        while query.isActive and not stopping.wait(1):
+        while not (stopping.is_set() or query.awaitTermination(1)):
             pass
-        failure = query.exception()
         query.stop()
     spark.stop()
-    if failure is not None:
-        sys.exit(f"job: {failure}")
 
 
 if __name__ == "__main__":

@@ -40,8 +40,7 @@ def main() -> None:
     )
     spark.sparkContext.setLogLevel("ERROR")
     stopping = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):  # PySpark's own handler of Ctrl-C prints a traceback
-        signal.signal(number, lambda *_: stopping.set())
+    signal.signal(signal.SIGINT, lambda *_: stopping.set())  # PySpark's own handler prints a traceback
 
     # The line for gesscale. Give cap_rows too if the source has a cap on the rows of a batch.
     attached = gesscale.spark.attach(spark, operator="hashes", port=PORT, trigger_s=TRIGGER_S)
@@ -58,13 +57,10 @@ def main() -> None:
             .start()
         )
         print(f"job: running; metrics at {attached.url}/batches", flush=True)
-        while query.isActive and not stopping.wait(1):
+        while not (stopping.is_set() or query.awaitTermination(1)):
             pass
-        failure = query.exception()
         query.stop()
     spark.stop()
-    if failure is not None:
-        sys.exit(f"job: {failure}")
 
 
 if __name__ == "__main__":

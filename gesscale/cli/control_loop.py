@@ -3,13 +3,14 @@
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from gesscale.assembly import build_loop
 from gesscale.cli.controller import host_and_port
-from gesscale.cli.output import Output, emit, emit_each, stderr_console, table, warn
+from gesscale.cli.decision_table import decision_table
+from gesscale.cli.output import Output, emit, emit_each, warn
 from gesscale.clock import SystemClock
 from gesscale.common import API_VERSION
 from gesscale.common.logs import log_problem
@@ -105,25 +106,8 @@ def step(settings: Settings, output: Output, *, advise_only: bool) -> None:
     _lint(settings, loop, now_s)
     with closing(loop.knowledge):
         decisions = loop.step(now_s)
-    columns = ("operator", "replicas", "reason", "nodes", "MST, rows/s", "NDmax, ms", "outcome")
-    rows = [
-        (
-            decision.operator,
-            len(decision.plan.placement) or None,  # unknown
-            decision.plan.reason.value,
-            ", ".join(decision.plan.placement),
-            decision.plan.mst.mid if decision.plan.mst else None,
-            decision.plan.nd_max_ms,
-            decision.outcome.status.value,
-        )
-        for decision in decisions
-    ]
-    emit(_document(decisions), output, [table("Decisions", columns, rows)])
-    if output is Output.TABLE:
-        for decision in decisions:
-            stderr_console.print(f"{decision.operator}: {decision.sentence}")
-        if decisions and (map_status := decisions[0].latency_map.sentence):
-            stderr_console.print(f"latency map: {map_status}")
+    document = _document(decisions)
+    emit(document, output, [decision_table(each) for each in document["decisions"]])
     unread = all(decision.analysis.reading is None and decision.plan.reason in _NOT_READ for decision in decisions)
     if unread or any(decision.outcome.status is OutcomeStatus.FAILED for decision in decisions):
         raise typer.Exit(1)
@@ -131,5 +115,5 @@ def step(settings: Settings, output: Output, *, advise_only: bool) -> None:
         raise typer.Exit(3)
 
 
-def _document(decisions: Sequence[Decision]) -> dict[str, object]:
+def _document(decisions: Sequence[Decision]) -> dict[str, Any]:
     return {"apiVersion": API_VERSION, "decisions": [decision_document(decision) for decision in decisions]}

@@ -10,6 +10,7 @@ from gesscale.cli.options import (
     ConfigOption,
     ContextOption,
     KubeconfigOption,
+    KubernetesOption,
     NamespaceOption,
     operators_of,
     settings_file,
@@ -39,9 +40,7 @@ def explain(
     config: ConfigOption = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1_000_000, help="Maximum number of decisions.")] = 5,
     output: OutputOption = Output.TABLE,
-    kubernetes: Annotated[
-        bool, typer.Option("--kubernetes", help="Read StreamAutoscalers and their controller's page instead.")
-    ] = False,
+    kubernetes: KubernetesOption = False,
     page: Annotated[
         str | None,
         typer.Option(

@@ -108,6 +108,9 @@ PolicyOption = Annotated[
         autocompletion=policies,
     ),
 ]
+KubernetesOption = Annotated[
+    bool, typer.Option("--kubernetes", help="The StreamAutoscalers of a cluster instead of a settings file.")
+]
 KubeconfigOption = Annotated[
     Path | None,
     typer.Option(

@@ -9,36 +9,17 @@ class Check(NamedTuple):
     """What was checked, and what was found."""
 
     #: Such as ``java`` or ``operator hashes``.
-    subject: str
-    #: What was found, or why it was not checked.
-    found: str = ""
+    check: str
+    #: A sentence.
+    found: str
+    #: ok, warning (gesscale works in spite of it) or failed.
+    result: str = "ok"
+    #: What is wrong, and what to do about it.
     problem: Problem | None = None
-    #: Whether gesscale works in spite of the problem.
-    is_warning: bool = False
-
-    @property
-    def result(self) -> str:
-        """The result in one word: ok, warning or failed."""
-        return "ok" if self.problem is None else "warning" if self.is_warning else "failed"
-
-    @property
-    def action(self) -> str:
-        """What to do about the problem; empty without one."""
-        entry = catalogue().get(self.problem.code) if self.problem else None
-        return entry.action if entry else ""
-
-    def document(self) -> dict[str, object]:
-        """Return the check as JSON values."""
-        problem = self.problem.as_json() if self.problem else None
-        return {
-            "check": self.subject,
-            "result": self.result,
-            "found": self.found,
-            "problem": problem,
-            "action": self.action,
-        }
+    action: str = ""
 
 
-def failed(subject: str, problem: Problem, *, is_warning: bool = False) -> Check:
+def failed(check: str, problem: Problem, *, is_warning: bool = False) -> Check:
     """Return a check that found a problem."""
-    return Check(subject, str(problem), problem, is_warning)
+    entry = catalogue().get(problem.code)
+    return Check(check, str(problem), "warning" if is_warning else "failed", problem, entry.action if entry else "")

@@ -6,36 +6,33 @@ from typing import Any
 from gesscale.common.errors import Problem
 from gesscale.doctor.check import Check, failed
 from gesscale.errors import GesscaleError, InputError
+from gesscale.kubernetes.api import resources
 from gesscale.kubernetes.api.connection import Connection
 from gesscale.kubernetes.api.errors import ApiError, Call
 from gesscale.kubernetes.api.lease import LEASE_NAME, LEASE_NAMESPACE
-from gesscale.kubernetes.api.resources import (
-    EVENTS,
-    LEASES,
-    NODES,
-    PODS,
-    SELF_REVIEWS,
-    STREAM_AUTOSCALERS,
-    SUBJECT_REVIEWS,
-)
 from gesscale.kubernetes.placement.applications import ClusterIndex, find_application
 from gesscale.kubernetes.placement.labels import empty_pool
 from gesscale.kubernetes.placement.nodes import read_node
 from gesscale.kubernetes.placement.pods import read_pod
-from gesscale.kubernetes.placement.room import selects
 from gesscale.kubernetes.resource.autoscaler import namespaced_name, read_autoscaler
 from gesscale.kubernetes.resource.parts import parse_instant_s
 from gesscale.wire import group_of, text_of
 
 CONTROLLER = f"system:serviceaccount:{LEASE_NAMESPACE}:gesscale-controller"
-#: What the controller requests, as deploy/k3s/controller/rbac.yaml grants it.
-RIGHTS = (
-    *(Call(verb=verb, resource=kind) for kind in (STREAM_AUTOSCALERS, NODES, PODS) for verb in ("list", "watch")),
-    Call(verb="patch", resource=STREAM_AUTOSCALERS, subresource="status"),
-    Call(verb="list", resource=LEASES, name=LEASE_NAME),
-    *(Call(verb=verb, resource=EVENTS) for verb in ("create", "patch")),
-    Call(verb="create", resource=LEASES, namespace=LEASE_NAMESPACE),
-    *(Call(verb=verb, resource=LEASES, namespace=LEASE_NAMESPACE, name=LEASE_NAME) for verb in ("get", "update")),
+#: Verb, kind, part, namespace and name of what the controller requests; deploy/k3s/controller/rbac.yaml grants them.
+RIGHTS = tuple(
+    Call(verb=verb, resource=kind, subresource=part, namespace=namespace, name=name)
+    for verbs, kind, part, namespace, name in (
+        ("list watch", resources.STREAM_AUTOSCALERS, "", None, ""),
+        ("list watch", resources.NODES, "", None, ""),
+        ("list watch", resources.PODS, "", None, ""),
+        ("patch", resources.STREAM_AUTOSCALERS, "status", None, ""),
+        ("create patch", resources.EVENTS, "", None, ""),
+        ("list", resources.LEASES, "", None, LEASE_NAME),
+        ("create", resources.LEASES, "", LEASE_NAMESPACE, ""),
+        ("get update", resources.LEASES, "", LEASE_NAMESPACE, LEASE_NAME),
+    )
+    for verb in verbs.split()
 )
 #: A controller renews its Lease every few seconds.
 _LEASE_OLD_S, _CLOCKS_AGREE_S = 60.0, 2.0
@@ -44,88 +41,74 @@ _LEASE_OLD_S, _CLOCKS_AGREE_S = 60.0, 2.0
 def check_cluster(connection: Connection, namespace: str | None, now_s: float) -> Iterator[Check]:
     """Check a cluster; the API server's errors are results."""
     try:
-        resources = _listed(connection, STREAM_AUTOSCALERS, namespace)
-    except ApiError as error:
-        yield failed(f"API server {connection.url}", error.problem)
-        return
-    yield Check(f"API server {connection.url}", f"{len(resources)} StreamAutoscalers")
-    try:
+        found = _listed(connection, resources.STREAM_AUTOSCALERS, namespace)
+        yield Check("API server", f"{connection.url}: {len(found)} StreamAutoscalers")
         yield _check_rights(connection)
         yield from _check_controller(connection, now_s)
-        nodes = {node.name: node for node in map(read_node, _listed(connection, NODES))}
-        pods = {f"{pod.namespace}/{pod.name}": pod for pod in map(read_pod, _listed(connection, PODS, namespace))}
+        nodes = {node.name: node for node in map(read_node, _listed(connection, resources.NODES))}
+        pods = {
+            f"{pod.namespace}/{pod.name}": pod for pod in map(read_pod, _listed(connection, resources.PODS, namespace))
+        }
     except GesscaleError as error:
-        yield failed("cluster", error.problem)
+        yield failed("API server", error.problem)
         return
-    for resource in resources:
+    for resource in found:
         yield from _check_resource(resource, ClusterIndex(nodes, pods))
 
 
-def _listed(connection: Connection, kind: Any, namespace: str | None = None) -> list[dict[str, Any]]:
+def _listed(connection: Connection, kind: resources.Resource, namespace: str | None = None) -> list[dict[str, Any]]:
     return [item for page in connection.pages(kind, namespace=namespace) for item in page["items"]]
 
 
 def _check_rights(connection: Connection) -> Check:
-    """Check the rights of the controller's account, or of one's own if those of others may not be asked for."""
     try:
-        missing, account = [call.right for call in RIGHTS if not _may(connection, call, CONTROLLER)], CONTROLLER
-    except ApiError as error:
-        if error.status != 403:
-            raise
-        missing, account = [call.right for call in RIGHTS if not _may(connection, call, "")], "this account"
+        missing = [call.right for call in RIGHTS if not _may(connection, call)]
+    except ApiError as error:  # only an administrator may ask for the rights of others
+        return failed("rights", error.problem, is_warning=True)
     if missing:
-        return failed("rights", Problem("rights-missing", {"account": account, "rights": missing}))
-    return Check("rights", f"{account} has all {len(RIGHTS)}")
+        return failed("rights", Problem("rights-missing", {"account": CONTROLLER, "rights": missing}))
+    return Check("rights", f"{CONTROLLER} has all {len(RIGHTS)}")
 
 
-def _may(connection: Connection, call: Call, user: str) -> bool:
-    attributes = {
-        "verb": call.verb,
-        "group": call.resource.group,
-        "resource": call.resource.plural,
-        "subresource": call.subresource,
-        "namespace": call.namespace or "",
-        "name": call.name,
+def _may(connection: Connection, call: Call) -> bool:
+    asked = {"verb": call.verb, "group": call.resource.group, "resource": call.resource.plural, "name": call.name}
+    asked |= {"subresource": call.subresource, "namespace": call.namespace or ""}
+    kind = resources.SUBJECT_REVIEWS
+    body = {
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "spec": {"user": CONTROLLER, "resourceAttributes": asked},
     }
-    kind = SUBJECT_REVIEWS if user else SELF_REVIEWS
-    spec = {"resourceAttributes": attributes, **({"user": user} if user else {})}
-    answer = connection.create(kind, {"apiVersion": kind.api_version, "kind": kind.kind, "spec": spec})
-    return group_of(answer, "status").get("allowed") is True
+    return group_of(connection.create(kind, body), "status").get("allowed") is True
 
 
 def _check_controller(connection: Connection, now_s: float) -> Iterator[Check]:
-    name = f"{LEASE_NAMESPACE}/{LEASE_NAME}"
     try:
-        spec = group_of(connection.get(LEASES, LEASE_NAME, namespace=LEASE_NAMESPACE), "spec")
+        spec = group_of(connection.get(resources.LEASES, LEASE_NAME, namespace=LEASE_NAMESPACE), "spec")
     except ApiError as error:
         if not error.not_found:
             raise
-        yield failed("controller", Problem("controller-lease-missing", {"lease": name}))
-        return
-    holder, age_s = text_of(spec, "holderIdentity"), now_s - parse_instant_s(text_of(spec, "renewTime"))
-    if not holder or age_s > _LEASE_OLD_S:
-        yield failed("controller", Problem("controller-not-leading", {"lease": name, "age_s": age_s}))
+        spec = {}
+    lease, holder = f"{LEASE_NAMESPACE}/{LEASE_NAME}", text_of(spec, "holderIdentity")
+    age_s = now_s - parse_instant_s(text_of(spec, "renewTime")) if holder else float("inf")
+    if age_s > _LEASE_OLD_S:
+        yield failed("controller", Problem("controller-not-leading", {"lease": lease, "holder": holder or "nobody"}))
+    elif age_s < -_CLOCKS_AGREE_S:
+        yield failed("controller", Problem("clock-ahead", {"holder": holder, "ahead_s": -age_s}), is_warning=True)
     else:
         yield Check("controller", f"{holder} leads")
-    if age_s < -_CLOCKS_AGREE_S:
-        yield failed("clock", Problem("clock-ahead", {"holder": holder, "ahead_s": -age_s}), is_warning=True)
 
 
 def _check_resource(document: dict[str, Any], index: ClusterIndex) -> Iterator[Check]:
-    subject = "/".join(namespaced_name(document))
+    name = "/".join(namespaced_name(document))
     try:
         resource = read_autoscaler(document)
     except InputError as error:
-        yield from (failed(subject, problem) for problem in error.problems)
+        yield from (failed(name, problem) for problem in error.problems)
         return
-    pool = resource.spec.node_pool
-    if problem := empty_pool(pool, index.nodes.values()):
-        yield failed(f"{subject} pool", problem)
-    else:
-        yield Check(f"{subject} pool", f"{sum(selects(pool, each.labels) for each in index.nodes.values())} nodes")
-    application = find_application(resource, index)
+    empty, application = empty_pool(resource.spec.node_pool, index.nodes.values()), find_application(resource, index)
+    yield failed(f"{name} pool", empty) if empty else Check(f"{name} pool", "has nodes")
     if application.problem is not None:
-        yield failed(f"{subject} driver", application.problem)
+        yield failed(f"{name} driver", application.problem)
     else:
-        driver = application.driver.name if application.driver else "outside the cluster"
-        yield Check(f"{subject} driver", f"{driver}, {len(application.executors)} executors")
+        yield Check(f"{name} driver", f"{len(application.executors)} executors")

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from gesscale.assembly import check_environment, host_names, open_cluster, open_metrics
@@ -35,34 +34,28 @@ def check_site(file: Path, clock_s: Callable[[], float]) -> Iterator[Check]:
 
 
 def _check_operators(settings: Settings, latencies: CachedLatencies, clock_s: Callable[[], float]) -> Iterator[Check]:
-    with _collected_warnings() as warnings:
-        source = open_metrics(settings, host_names(settings, open_cluster(settings, latencies)))
-        observation = source.observe(clock_s())
+    logger, warnings = logging.getLogger("gesscale"), _Collector()
+    logger.addHandler(warnings)
+    source = open_metrics(settings, host_names(settings, open_cluster(settings, latencies)))
+    observation = source.observe(clock_s())
+    logger.removeHandler(warnings)
     for name in settings.workflow.operators:
         if (missing := observation.missing_readings.get(name)) is not None:
             yield failed(f"operator {name}", missing.problem)
         elif (reading := observation.readings.get(name)) is not None:
             rate = f"{reading.throughput_rows_per_s or 0.0:.0f} rows/s on {', '.join(reading.placement)}"
             yield Check(f"operator {name}", rate)
-    for problem in warnings:  # such as driver-clock-off
+    for problem in warnings.found:
         yield failed(f"operator {problem.fields.get('operator', '')}".strip(), problem, is_warning=True)
 
 
-@contextmanager
-def _collected_warnings() -> Iterator[list[Problem]]:
-    """Collect the problems that are logged while the context lasts, instead of printing them."""
-    found: list[Problem] = []
+class _Collector(logging.Handler):
+    """Collects the problems that are logged, such as driver-clock-off."""
 
-    class Collector(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            if (problem := getattr(record, "problem", None)) is not None:
-                found.append(problem)
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.found: list[Problem] = []
 
-    logger, handler = logging.getLogger("gesscale"), Collector(logging.WARNING)
-    propagated, logger.propagate = logger.propagate, False
-    logger.addHandler(handler)
-    try:
-        yield found
-    finally:
-        logger.removeHandler(handler)
-        logger.propagate = propagated
+    def emit(self, record: logging.LogRecord) -> None:
+        if (problem := getattr(record, "problem", None)) is not None:
+            self.found.append(problem)

@@ -62,6 +62,3 @@ STREAM_AUTOSCALERS = Resource(
 SUBJECT_REVIEWS = Resource(
     group="authorization.k8s.io", plural="subjectaccessreviews", kind="SubjectAccessReview", namespaced=False
 )
-SELF_REVIEWS = Resource(
-    group="authorization.k8s.io", plural="selfsubjectaccessreviews", kind="SelfSubjectAccessReview", namespaced=False
-)

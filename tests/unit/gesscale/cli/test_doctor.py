@@ -41,7 +41,7 @@ def test_invalid_settings_fail(gesscale, site, text):
 def test_without_settings_the_machine_is_checked(gesscale, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     _, out, _ = gesscale("doctor", "-o", "json")
-    assert results(out)["settings"] == ("warning", "settings-file-not-found")
+    assert results(out)["settings"] == ("failed", "settings-file-not-found")
 
 
 def test_a_cluster_without_credentials_fails(gesscale, tmp_path):

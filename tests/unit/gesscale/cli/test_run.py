@@ -32,14 +32,14 @@ def test_once_acts_where_the_mode_is_act(gesscale, site):
     assert site.cluster.orders == [("op", ("hub", "mid", "near"))]
 
 
-def test_the_table_is_not_truncated_and_the_sentence_goes_to_stderr(gesscale, site, monkeypatch):
+def test_the_table_is_not_truncated_and_begins_with_the_sentence(gesscale, site, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     site.answer(lambda: Response("broken", status=500))
-    code, out, err = gesscale("recommend", "-c", site.config)
+    code, out, _ = gesscale("recommend", "-c", site.config)
     assert code == 1
     assert "…" not in out
     assert "MetricsMissing" in out  # words are whole, however narrow the terminal
-    assert "op: replicas unknown (MetricsMissing)" in err
+    assert "op: replicas unknown (MetricsMissing)" in " ".join(out.split())
 
 
 def test_overloaded_without_a_free_node_exits_3(gesscale, site):
@@ -114,8 +114,9 @@ def test_quiet_prints_only_problems(gesscale, site):
     doubtful = ("--set", "monitor.stale_after=30s")
     code, out, err = gesscale("--quiet", "recommend", "-c", site.config, *doubtful)
     assert code == 0
-    assert "Decisions" in out
+    assert "op: " in out
     assert codes(err) == ["stale-after-below-period"]
     assert err.count("\n") == 1
     assert codes(gesscale("-q", "recommend", "-c", "nowhere.yaml")[2]) == ["settings-file-unreadable"]
-    assert "op: " in gesscale("recommend", "-c", site.config)[2]  # it holds for one command
+    _, _, err = gesscale("config", "validate", site.config)
+    assert "op" in err  # it holds for one command

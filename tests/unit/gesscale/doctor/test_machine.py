@@ -13,7 +13,7 @@ def java(folder, monkeypatch, script):
 
 
 def check_of_java():
-    return {each.subject: each for each in check_machine()}["java"]
+    return {each.check: each for each in check_machine()}["java"]
 
 
 def test_a_missing_java_is_reported(tmp_path, monkeypatch):
@@ -47,6 +47,6 @@ def test_the_release_of_java_is_read(tmp_path, monkeypatch, script, code):
 )
 def test_the_version_of_spark_is_a_warning_at_most(monkeypatch, version, code):
     monkeypatch.setattr("gesscale.doctor.machine.version", lambda _: version)
-    (found,) = [each for each in check_machine() if each.subject == "spark"]
+    (found,) = [each for each in check_machine() if each.check == "spark"]
     assert (found.problem.code if found.problem else None) == code
     assert found.result == ("warning" if code else "ok")
