@@ -45,12 +45,13 @@ class DriverMetrics(WindowedReader):
 
     def _read(self, operator: str, now_s: float, began_s: float) -> OperatorReading | MissingReading:
         url = f"{self.urls[operator].rstrip('/').removesuffix('/batches')}/batches"
+        sent_s = now_s + self.monotonic_s() - began_s
         timeout_s = 0.9 * self.timeout_s  # fails with its own reason before the common deadline
         with metrics_page(url, timeout_s=timeout_s, max_bytes=_MAX_BYTES, client=self.client) as body, _PARSING:
             document = parse_document(body, operator)
             if (problem := query_problem(document)) is not None:
                 return missing_reading(operator, problem.code, **problem.fields)
-            ahead_s = self._ahead_s(operator, document.now_s, now_s + self.monotonic_s() - began_s)
+            ahead_s = self._ahead_s(operator, document.now_s, sent_s, now_s + self.monotonic_s() - began_s)
             parsed = to_batches(document.batches, self.hosts, ahead_s=ahead_s)
         progress_at_s = document.last_progress_at_s
         return self.read(
@@ -64,9 +65,9 @@ class DriverMetrics(WindowedReader):
             executor_refusal=document.executor_refusal,
         )
 
-    def _ahead_s(self, operator: str, driver_now_s: float, own_now_s: float) -> float:
-        """Return how far a driver's clock is ahead; 0 within the tolerance for network delay."""
-        ahead_s = driver_now_s - own_now_s
+    def _ahead_s(self, operator: str, driver_now_s: float, sent_s: float, received_s: float) -> float:
+        """Return how far a driver's clock is ahead of the time of the request; 0 within a tolerance."""
+        ahead_s = driver_now_s - min(max(driver_now_s, sent_s), received_s)
         if abs(ahead_s) <= _CLOCKS_AGREE_S:
             return 0.0
         self.warnings.warn("driver-clock-off", operator=operator, ahead_s=ahead_s)
