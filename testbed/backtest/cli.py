@@ -41,7 +41,7 @@ def backtest(
 
     The batches of the record show how long a batch takes; a simulation plays its load with the policy.
     """
-    from testbed.backtest.play import Conditions, largest_useful, play
+    from testbed.backtest.play import Conditions, cap_warnings, largest_useful, play
     from testbed.backtest.report import Backtest
     from testbed.backtest.series import Prometheus
     from testbed.backtest.source import read_source
@@ -58,7 +58,7 @@ def backtest(
         max_replicas=most or max(least, largest_useful(found, learned)),
         from_s=max(began_s, ended_s - span_s),
     )
-    warn([*problems, *learned.left_open])
+    warn([*problems, *learned.left_open, *cap_warnings(found, conditions.max_replicas)])
     result = Backtest(query=found, learned=learned, conditions=conditions, played=play(found, learned, conditions))
     emit(result.document(), output, result.tables())
     if output is Output.TABLE:

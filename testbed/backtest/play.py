@@ -1,5 +1,6 @@
 """Plays a policy on the load of a recorded query: the simulator, with the laws that its batches show."""
 
+import math
 import os
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
@@ -8,6 +9,7 @@ from multiprocessing import get_context
 
 import numpy as np
 
+from gesscale.common.errors import Problem
 from gesscale.model.workflow import Operator, Workflow
 from latency_map import LatencyMap
 from testbed.arena.experiments.sections import RulesSection
@@ -25,8 +27,8 @@ from testbed.simulator.spark.plant import SparkPlant
 #: Constants that a log does not show: starts of executors, cold batches, failures.
 _OTHER_CONSTANTS = "map"
 _PERIOD_S, _MIN_PERIOD_S = 60.0, 5.0
-#: Most replicas that are played unless more were recorded or given.
-MAX_PLAYED = 16
+#: Most replicas that are played unless more were recorded or given; the room above the peak of a cap that is proposed.
+MAX_NEEDED, _SPARE = 16, 1.2
 _UNDONE_WITHIN_S = 300.0
 #: Of the noise; the same for each law, so that they differ by nothing else.
 _SEED = 0
@@ -106,13 +108,27 @@ def _world(query: RecordedQuery, physics: SparkPhysics, conditions: Conditions) 
     )
 
 
-def largest_useful(query: RecordedQuery, learned: Learned) -> int:
-    """Return the most replicas to play: as many as it had, or as carry its peak minute by every law."""
+def peak_rows_per_s(query: RecordedQuery) -> float:
+    """Return the load of the busiest minute."""
     at_s, rows, _ = query.offered
     minutes = np.interp(np.arange(at_s[0], at_s[-1] + 60.0, 60.0), at_s, rows)
-    peak = float(np.diff(minutes).max(initial=0.0)) / 60
+    return float(np.diff(minutes).max(initial=0.0)) / 60
+
+
+def largest_useful(query: RecordedQuery, learned: Learned) -> int:
+    """Return the most replicas to play: as many as it had, or as carry its peak by every law, up to `MAX_NEEDED`."""
+    peak = peak_rows_per_s(query)
     needed = [
-        next((n for n in range(1, MAX_PLAYED + 1) if law.mst_rows_per_s(n, query.trigger_s, query.cap) >= peak), 1)
+        next((n for n in range(1, MAX_NEEDED + 1) if law.mst_rows_per_s(n, query.trigger_s, query.cap) >= peak), 1)
         for law in learned.laws
     ]
-    return min(MAX_PLAYED, max(*(len(batch.nodes) for batch in query.batches), *needed))
+    return max(*(len(batch.nodes) for batch in query.batches), *needed)
+
+
+def cap_warnings(query: RecordedQuery, most: int) -> list[Problem]:
+    """Return a warning if the cap on the rows of a batch allows less than the peak with any number of replicas."""
+    peak, rows = peak_rows_per_s(query), 0 if query.cap is None else query.cap.at(most)
+    if query.cap is None or rows >= peak * query.trigger_s:
+        return []
+    fields = {"rows": rows, "rows_per_s": rows / query.trigger_s, "peak_rows_per_s": peak}
+    return [Problem("backtest-cap-limits", {**fields, "needed_rows": math.ceil(_SPARE * peak * query.trigger_s)})]

@@ -69,7 +69,9 @@ class Backtest:
             facts.append([f"capacity of {count}, rows/s", f"{each.played:.4g} ({each.low:.4g} to {each.high:.4g})"])
         began, ended = (datetime.fromtimestamp(at_s, UTC) for at_s in (conditions.from_s, query.span_s[1]))
         title = f"{query.name}, {began:%Y-%m-%d %H:%M} to {ended:%H:%M} UTC, rows late after {conditions.slo_s:g} s"
-        figures = [[None if each is None else round(each, 2) for each in figure] for figure in self.figures.values()]
+        figures = [
+            [None if each is None else round(each, 2) + 0.0 for each in figure] for figure in self.figures.values()
+        ]
         rows = [[words, *figure] for words, figure in zip(_WORDS, figures, strict=True)]
         columns = ["", "now", f"with {conditions.policy}", "from", "to"]
         return [table(title, columns, rows), table("What the record shows", ["", ""], facts)]

@@ -7,6 +7,7 @@ import pytest
 
 from gesscale.errors import InputError
 from testbed.backtest.law import learn
+from testbed.backtest.play import cap_warnings
 from testbed.backtest.source import read_logs
 from tests.event_logs import application, day, executor_added, lines, progress
 from tests.refusals import refused
@@ -34,10 +35,15 @@ def test_batches_executors_load_and_trigger_are_read(tmp_path: Path) -> None:
 
 def test_a_cap_is_seen_in_equal_batches_that_leave_rows(tmp_path: Path) -> None:
     log = written(tmp_path / "log", short_day(cap=300))
-    assert read_logs(log, None)[0].cap is not None
-    query, _ = read_logs(log, None, cap_rows=500)
+    query, _ = read_logs(log, None)
     assert query.cap is not None
-    assert query.cap.rows == 500
+    assert query.cap.rows == 300
+    (warning,) = cap_warnings(query, 8)
+    assert warning.code == "backtest-cap-limits"
+    # 300 rows each 10 s are 30 rows/s of the 100 that come; 1.2 * 100 * 10 leave room
+    assert (warning.fields["rows_per_s"], warning.fields["needed_rows"]) == (30, 1200)
+    query, _ = read_logs(log, None, cap_rows=1200)
+    assert not cap_warnings(query, 8)
 
 
 def test_queries_are_chosen_by_name_or_id(tmp_path: Path) -> None:
