@@ -79,7 +79,7 @@ def test_each_row_once_through_both_while_one_is_scaled(three_nodes: Callable[[s
     last = [each.decision for each in replayed if each.decision.operator == "nearest"][-1]
     model = findings_of(last, StreamAutoscalerSpec(), last.at_s)["ModelFitted"]
     summary = last.analysis.model
-    assert summary.in_use.conditions == 2
+    assert summary.in_use.conditions >= 2  # three if a batch ran on the new replica alone
     assert model.holds == (summary.held_out_error_pct <= MAX_HELD_OUT_ERROR_PCT), model.message
     assert not (folder / "broker").exists()
     assert not list(Path.cwd().glob("*.jar"))

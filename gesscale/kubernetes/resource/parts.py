@@ -35,6 +35,7 @@ from gesscale.fields import (
     description_of,
     format_duration,
 )
+from gesscale.model.schedule import MAX_SCHEDULE_S
 
 _UNITS_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 #: Go's durations, as the API server parses them; there are no days.
@@ -275,6 +276,9 @@ HistorySpan = Annotated[float, _Written(max_s=MAX_HISTORY_S)]
 
 #: The timeout of a request.
 TimeoutSpan = Annotated[float, _Written(max_s=MAX_TIMEOUT_S)]
+
+#: The duration of a schedule.
+ScheduleSpan = Annotated[float, _Written(max_s=MAX_SCHEDULE_S)]
 
 #: A duration in seconds; None for the word ``Never``.
 SpanOrNever = Annotated[float | None, _Written(never=True)]

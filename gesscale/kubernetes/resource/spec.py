@@ -11,6 +11,7 @@ from gesscale.kubernetes.resource.parts import (
     Instant,
     NodeName,
     ResourcePart,
+    ScheduleSpan,
     ShortName,
     Span,
     ValidationRule,
@@ -203,7 +204,7 @@ class ScheduleSpec(ResourcePart):
 
     cron: str = like(ScheduleSettings, "cron")
     time_zone: str = like(ScheduleSettings, "time_zone")
-    duration_s: Span = like(ScheduleSettings, "duration_s")
+    duration_s: ScheduleSpan = like(ScheduleSettings, "duration_s")
     freeze: bool = like(ScheduleSettings, "freeze")
     min_replicas: int | None = like(ScheduleSettings, "min_replicas", le=MAX_LISTED_NODES)
     max_replicas: int | None = like(ScheduleSettings, "max_replicas", le=MAX_LISTED_NODES)
@@ -213,7 +214,11 @@ class ScheduleSpec(ResourcePart):
             message="expected either freeze or limits of replicas",
             holds=lambda it: it.freeze != (it.min_replicas is not None or it.max_replicas is not None),
         ),
-        rule_of(REPLICA_LIMITS),
+        ValidationRule(
+            cel="!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",
+            message="expected minReplicas <= maxReplicas",
+            holds=REPLICA_LIMITS.holds,
+        ),
     )
 
     @model_validator(mode="after")
