@@ -91,7 +91,7 @@ def _read_file(file: Path, log: EventLog) -> bool:
 def _read_event(read: Callable[[EventLog, dict[str, Any]], None], line: bytes, log: EventLog) -> None:
     try:
         read(log, json.loads(line))
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
         log.invalid += 1
 
 

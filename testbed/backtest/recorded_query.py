@@ -15,6 +15,7 @@ from gesscale.model.observation import Batch
 from gesscale.model.workflow import BatchCap
 from gesscale.policies.gesscale.analysis.batch_caps import find_cap
 from gesscale.spark.triggers import interval_of_starts
+from testbed.workloads.user_csv import MAX_DAYS
 from testbed.workloads.workload import Workload
 
 #: Batches by which a trigger interval and a cap are recognised; a late start hides the interval of its stretch
@@ -43,7 +44,13 @@ class Offered(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedQuery:
-    """A query as recorded."""
+    """A query as recorded.
+
+    Raises
+    ------
+    InputError
+        If it is longer than a load may be, as with a wrong time.
+    """
 
     name: str
     #: Screened, oldest first; each has executors, which are its nodes.
@@ -52,6 +59,11 @@ class RecordedQuery:
     trigger_s: float
     #: The cap on the rows of a batch; None if no batch showed one.
     cap: BatchCap | None = None
+
+    def __post_init__(self) -> None:
+        days = (self.span_s[1] - self.span_s[0]) / 86_400
+        if not 0 < days <= MAX_DAYS:
+            raise InputError("load-too-long", source=self.name, max_days=MAX_DAYS, got_days=days)
 
     @property
     def span_s(self) -> tuple[float, float]:

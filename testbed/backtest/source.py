@@ -12,6 +12,8 @@ from testbed.backtest.log_files import event_logs
 from testbed.backtest.recorded_query import RecordedQuery, recorded_query
 from testbed.backtest.series import Prometheus, query_of_points, read_points
 
+_PROBLEMS_SHOWN = 3
+
 
 def read_source(
     log: Path | None,
@@ -71,6 +73,7 @@ def read_logs(
         problems.append(Problem("backtest-executors-shared", {"source": str(path), "count": len(shared)}))
     batches = [batch for run in sorted(chosen, key=_began_s) for batch in run.batches]
     screened = screen_batches(batches, batches[-1].ended_at_s)
+    problems += screened.problems[:_PROBLEMS_SHOWN]
     problems += [run.source_problem for run in chosen if run.source_problem is not None][:1]
     return recorded_query(chosen[-1].name, screened.batches, trigger_s=trigger_s, cap_rows=cap_rows), problems
 

@@ -121,3 +121,26 @@ def test_executors_that_real_spark_lost() -> None:
     query, problems = read_logs(LOGS / "spark-4.3-changed.gz", None, trigger_s=2.0)
     assert not problems
     assert [len(batch.nodes) for batch in query.batches] == [3] * 13 + [1] * 2
+
+
+def test_a_wrong_time_is_refused_or_warned_of(tmp_path: Path) -> None:
+    events = [*short_day()]  # type: ignore[misc]
+    events[-1]["progress"]["timestamp"] = "9999-01-01T00:00:00.000Z"
+    with refused("load-too-long", InputError, source="taxi"):
+        read_logs(written(tmp_path / "end", events), None)
+    events = [*short_day()]  # type: ignore[misc]
+    events[5]["progress"]["timestamp"] = "1970-01-01T00:00:00.000Z"
+    query, problems = read_logs(written(tmp_path / "middle", events), None)
+    assert len(query.batches) == 29  # of 30
+    assert "batch-misordered" in [each.code for each in problems]
+
+
+def test_damaged_events_are_counted(tmp_path: Path) -> None:
+    log = written(tmp_path / "log", short_day())
+    deep = (
+        b'{"Event":"org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent","progress":' + b"[" * 9999
+    )
+    log.write_bytes(log.read_bytes() + deep + b"\n" + b"no event\n")
+    query, problems = read_logs(log, None)
+    assert len(query.batches) == 30
+    assert [(each.code, each.fields["count"]) for each in problems] == [("event-log-lines-invalid", 2)]
