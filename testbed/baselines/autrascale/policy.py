@@ -14,6 +14,7 @@ from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.policies.memos import load_memo
 from gesscale.policies.registry import PolicyInfo
 from gesscale.ports import Knowledge
+from testbed.baselines.autrascale.backlog import begin_draining, drain
 from testbed.baselines.autrascale.situation import (
     MAX_CHECKS,
     MAX_RATES,
@@ -25,14 +26,7 @@ from testbed.baselines.autrascale.situation import (
     is_other_rate,
     keep_replicas,
 )
-from testbed.baselines.autrascale.steps import (
-    begin_draining,
-    continue_search,
-    drain,
-    keep_up,
-    keep_up_again,
-    search_again,
-)
+from testbed.baselines.autrascale.steps import continue_search, keep_up, keep_up_again, search_again
 from testbed.baselines.shared.sizing import (
     PLACEMENT_SETTINGS,
     SizeProposal,

@@ -16,6 +16,13 @@ from numpy.typing import NDArray
 Replicas = tuple[int, ...]
 
 
+#: M, bootstrap samples with equal replicas: the 10 of V-C minus 4 one-hot ones.
+UNIFORM = 6
+
+#: Xi, the margin of a new score over the best one: the usual value, the paper gives none.
+EXPLORATION = 0.01
+
+
 @dataclass(frozen=True, slots=True)
 class SearchSpace:
     """Omega of IV-C: all vectors between two bounds."""
@@ -158,31 +165,38 @@ class GaussianProcess:
 
 
 def transfer_posterior(
-    old: Posterior, old_samples: int, configurations: Values, scores: Values, seed: int
+    old: Posterior, old_samples: int, configurations: Values, scores: Values, seed: int, weight: float
 ) -> Posterior:
-    """Return the posterior at a new rate, from the posterior at another rate and a few samples (Algorithm 2)."""
+    """Return the posterior at a new rate, from the posterior at another rate and a few samples (Algorithm 2).
+
+    Parameters
+    ----------
+    old_samples
+        Number of measured samples at the other rate.
+    weight
+        Alpha of Algorithm 2.
+    """
     residual = GaussianProcess.fitted(configurations, scores - old(configurations)[0], seed)
-    share = len(scores) / (len(scores) + old_samples)
+    share = share_of_new(len(scores), old_samples, weight)
 
     def posterior(points: Values) -> tuple[Values, Values]:
         (old_mean, old_deviation), (mean, deviation) = old(points), residual(points)
-        return old_mean + mean, blend_deviations(deviation, old_deviation, share)
+        return old_mean + mean, deviation**share * old_deviation ** (1 - share)
 
     return posterior
 
 
-def blend_deviations(new: Values, old: Values, share: float) -> Values:
-    """Return the weighted geometric mean of two deviations, with the share of the new one (Algorithm 2, beta).
+def share_of_new(new_samples: int, old_samples: int, weight: float) -> float:
+    """Return beta of Algorithm 2, the exponent of the deviation at the new rate.
 
     Examples
     --------
-    Three new samples against twelve old ones: beta is 0.2.
+    Three new samples and twelve old ones: 2.4 / 14.4.
 
-    >>> round(float(blend_deviations(np.array(0.1), np.array(0.05), 3 / (3 + 12))), 6)
-    0.057435
+    >>> round(share_of_new(3, 12, 0.8), 4)
+    0.1667
     """
-    deviation: Values = new**share * old ** (1 - share)
-    return deviation
+    return weight * new_samples / (weight * new_samples + old_samples)
 
 
 def expected_improvement(mean: Values, deviation: Values, best: float, margin: float) -> Values:

@@ -49,12 +49,19 @@ class AutrascaleSettings(TrueRateSettings):
     """Latency step: time from a change to its assessment. Default: V-C."""
     elo_stabilise_s: Duration = 180.0
     """Backlog step: time from a change to its assessment. Default: V-E."""
-    bootstrap: Literal["model", "trials"] = "model"
-    """Source of the initial scores of a rate: measured batch times, or trials as in the paper. Each trial is a change
-    and takes `plo_stabilise` of production. Default: model; ten trials take 100 min."""
+    bootstrap: Literal["model", "trials"] = "trials"
+    """Source of the initial scores of the first rate: trials, each a change that takes `plo_stabilise` of production,
+    or estimates from measured batch times. Default: trials, as in the paper."""
     transfer_trials: int = Field(10, ge=0, le=100)
     """Num: number of trials at a rate that also learn from the nearest other rate. Default: ours; the paper gives
     none."""
+    transfer_weight: float = Field(0.8, gt=0, le=1)
+    """Alpha of Algorithm 2: weight of the samples of this rate against those of the other one. Default: the value of
+    Eq. 4, which has the same letter."""
+    backlog_by: Literal["rates", "search", "max", "proportion", "exponent"] = "rates"
+    """Backlog step: replicas by true rates (Eq. 3); by Bayesian optimisation of Eq. 13; all; the present ones times
+    target over predicted throughput; or doubled until they suffice. The last three are the baselines of V-E. Default:
+    true rates, because no twin of the job is profiled."""
 
 
 MAX_RATES = 8
@@ -292,6 +299,18 @@ class AutrascaleContext:
             least = operator.min_replicas if offered_now is not None else reading.replicas
             sizes[name] = min(max(size, least, 1), operator.max_replicas)
         return tuple(sizes.values())
+
+    def predicted_throughput(self, replicas: Replicas) -> float:
+        """Return the largest rate at the sources that a configuration sustains by true rates, rows/s."""
+        rate = sum(self.source_rates.values())
+        needed = required_rates(self.workflow, self.readings, self.source_rates)
+        limits = [
+            count * one * rate / needed[name]
+            for name, count in zip(self.operators, replicas, strict=True)
+            if needed.get(name, 0.0) > 0
+            and (one := true_rate_per_replica(self.readings[name], self.settings.useful_time)) is not None
+        ]
+        return min(limits, default=math.inf)
 
     def _served(self) -> float:
         """Return the processed share of the offered rows at the outputs, without selectivity."""

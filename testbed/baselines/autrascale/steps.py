@@ -1,11 +1,15 @@
-"""The steps of AuTraScale+: throughput (TO), latency (PLO) and backlog (ELO)."""
+"""The steps of AuTraScale+ that find a configuration for a rate: throughput (TO) and latency (PLO)."""
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
 from gesscale.model.decision import Reason
+from testbed.baselines.autrascale.backlog import begin_draining
 from testbed.baselines.autrascale.search import (
+    EXPLORATION,
+    UNIFORM,
     GaussianProcess,
     Replicas,
     SearchSpace,
@@ -28,95 +32,9 @@ from testbed.baselines.autrascale.situation import (
     wait_until_stable,
 )
 
-
-def target_throughput(
-    rate: float,
-    backlog_rows: float,
-    *,
-    latency_s: float,
-    event_target_s: float,
-    limit_s: float,
-    downtime_s: float = 0.0,
-) -> float | None:
-    """Return V_t, the throughput that brings the event latency to its target in time; None if that needs none.
-
-    Parameters
-    ----------
-    rate
-        Input rate lambda, rows/s.
-
-    Examples
-    --------
-    5,988,000 rows in 360 s, in addition to 40,000 rows/s:
-
-    >>> round(target_throughput(40000, 6e6, latency_s=0.2, event_target_s=0.5, limit_s=360), 1)
-    56633.3
-    """
-    excess_rows = backlog_rows - rate * max(event_target_s - latency_s, 0.0)
-    if excess_rows <= rate * downtime_s or limit_s <= downtime_s:
-        return None
-    return rate + (excess_rows + rate * downtime_s) / (limit_s - downtime_s)
-
-
-_BACKLOG_STEP = "backlog step"
-
-
-def begin_draining(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo | None:
-    """Order more replicas if the backlog would not drain in time; None if there is no relevant backlog.
-
-    The paper profiles a twin of the job offline. Here true rates give the replicas for the target throughput.
-    """
-    settings, assessment = now.settings, assess(memo, now.settings.elo_stabilise_s)
-    if assessment is None or assessment.waiting_s is None:
-        return None
-    target_rate = target_throughput(
-        assessment.rate,
-        (assessment.rate or assessment.throughput) * assessment.waiting_s,
-        latency_s=assessment.latency_s,
-        event_target_s=now.event_target_s,
-        limit_s=settings.drain_limit_s,
-        downtime_s=now.downtime_s,
-    )
-    if target_rate is None:
-        return None
-    detail = (
-        f"{_BACKLOG_STEP}: wait {assessment.waiting_s:.0f} s, throughput {assessment.throughput:.0f} rows/s, "
-        f"{target_rate:.0f} needed to drain in time"
-    )
-    target = tuple(map(max, memo.replicas, now.sized_for(target_rate)))
-    useless = 0 < memo.capped_at < target_rate or target == memo.replicas
-    if useless or assessment.throughput >= target_rate or now.at_s < memo.rests_until_s:
-        return keep_replicas(memo, detail, Reason.DRAINING_BACKLOG)
-    returning = memo.with_changes(return_to=memo.replicas, return_phase=memo.phase)
-    return order_replicas(returning, now, target, "backlog", f"{detail}: {format_configuration(target)}")
-
-
-def drain(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
-    """Return to the former configuration when the event latency meets its target, or the backlog keeps growing.
-
-    The time limit determines the number of replicas, but does not end the step: the rest of the backlog would cause
-    another change. No other backlog step starts within the limit after this one: the return leaves a backlog too.
-    """
-    newest, assessment = memo.checks[-1], assess(memo, now.settings.elo_stabilise_s)
-    waiting_s = newest.waiting_s or 0.0
-    detail = f"{_BACKLOG_STEP}: wait {waiting_s:.0f} s"
-    met = newest.latency_s + waiting_s <= now.event_target_s
-    if assessment is None or not (met or assessment.falls_behind):
-        return keep_replicas(memo, detail, Reason.DRAINING_BACKLOG)
-    back = memo.return_to
-    rested = memo.with_changes(return_to=(), rests_until_s=now.at_s + now.settings.drain_limit_s)
-    return order_replicas(rested, now, back, memo.return_phase, f"{detail}; return to {format_configuration(back)}")
-
-
 # alpha, the weight of the latency in the score, inferred from the scores in V-C; and s_l, the minimum score to accept a
 # configuration (Eq. 8): 0.8 + 0.2 / (1 + w), with w = 1 as in V-C.
 _LATENCY_WEIGHT, _ACCEPTED = 0.8, 0.9
-
-# xi, the margin of a new score over the best one: the usual value, the paper gives none.
-_EXPLORATION = 0.01
-
-# M, bootstrap samples with equal replicas: the 10 of V-C minus 4 one-hot ones.
-_UNIFORM = 6
 
 
 def score(sample: LatencySample, memo: AutrascaleMemo, now: AutrascaleContext) -> float:
@@ -131,40 +49,59 @@ def is_good(sample: LatencySample, memo: AutrascaleMemo, now: AutrascaleContext)
     return score(sample, memo, now) >= _ACCEPTED
 
 
-def next_configuration(memo: AutrascaleMemo, now: AutrascaleContext) -> Replicas | None:
+class Promising(NamedTuple):
+    """Configuration to try next, and why."""
+
+    replicas: Replicas
+    #: Origin, as text: the bootstrap, an estimate, or Bayesian optimisation.
+    origin: str
+
+
+#: Origins of the configurations that the largest expected improvement chose.
+BY_IMPROVEMENT, BY_TRANSFER = "by expected improvement", "by expected improvement, from another rate too"
+
+
+def next_configuration(memo: AutrascaleMemo, now: AutrascaleContext) -> Promising | None:
     """Return the configuration to try next; None if all were tried.
 
-    If another rate is known, the policy first learns from it (Algorithm 2). Otherwise it first tries the best bootstrap
-    sample with good estimates. Samples run offline would show the same: for Yahoo, Table IV has it after one iteration.
+    If another rate is known, the policy first learns from it (Algorithm 2), without a bootstrap. Otherwise the
+    bootstrap samples are tried, or estimated; the best with a good estimate then goes first.
     """
     settings, present = now.settings, memo.models[0]
     space = SearchSpace(memo.least, tuple(map(max, memo.least, now.most)))
     measured = [sample for sample in present.samples if sample.replicas in space]
     tried = {sample.replicas for sample in measured}
-    if settings.bootstrap == "trials":
-        for replicas in space.bootstrap(_UNIFORM):
-            if replicas not in tried:
-                return replicas
-    if not measured:  # fewer replicas than the throughput needs: the proposal was not possible
-        return None
     others = [model for model in memo.models[1:] if model.samples]
     nearest = min(others, key=lambda model: abs(model.rate - present.rate), default=None)
+    if nearest is not None and settings.transfer_trials == 0:
+        nearest = None
+    if nearest is None and settings.bootstrap == "trials":
+        for replicas in space.bootstrap(UNIFORM):
+            if replicas not in tried:
+                return Promising(replicas, "a bootstrap sample")
+    if not measured:  # fewer replicas than the throughput needs: the proposal was not possible
+        return None
+    origin = BY_IMPROVEMENT
     if nearest is not None and memo.latency_trials < settings.transfer_trials:
+        origin = BY_TRANSFER
         known = (*nearest.samples, *_estimates(nearest, now, space))
         few = space.scaled(sample.replicas for sample in measured), _scores(measured, memo, now)
-        posterior = transfer_posterior(_fitted(known, memo, now, space), len(known), *few, now.seed)
+        old = _fitted(known, memo, now, space)
+        posterior = transfer_posterior(old, len(nearest.samples), *few, now.seed, settings.transfer_weight)
     else:
         estimates = _estimates(present, now, space)
         if good := [sample for sample in estimates if is_good(sample, memo, now)]:
-            return max(good, key=lambda sample: score(sample, memo, now)).replicas
+            best = max(good, key=lambda sample: score(sample, memo, now))
+            return Promising(best.replicas, "a bootstrap sample with a good estimate")
         posterior = _fitted((*present.samples, *estimates), memo, now, space)
-    return next_trial(
+    found = next_trial(
         space,
         posterior,
         [(sample.replicas, score(sample, memo, now)) for sample in measured],
-        margin=_EXPLORATION,
+        margin=EXPLORATION,
         rng=np.random.default_rng([now.seed, memo.latency_trials]),
     )
+    return None if found is None else Promising(found, origin)
 
 
 def _estimates(model: RateModel, now: AutrascaleContext, space: SearchSpace) -> tuple[LatencySample, ...]:
@@ -177,7 +114,7 @@ def _estimates(model: RateModel, now: AutrascaleContext, space: SearchSpace) -> 
     tried, newest = {sample.replicas for sample in model.samples}, model.samples[0].replicas
     return tuple(
         LatencySample(replicas=replicas, latency_s=now.estimated_s(replicas, newest, model.batches_s), sustained=True)
-        for replicas in space.bootstrap(_UNIFORM)
+        for replicas in space.bootstrap(UNIFORM)
         if replicas not in tried
     )
 
@@ -264,9 +201,8 @@ def _next_trial(updated: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMe
     promising = next_configuration(updated, now) if updated.latency_trials < _MAX_TRIALS else None
     if promising is not None:
         ordered = updated.with_changes(latency_trials=updated.latency_trials + 1)
-        return order_replicas(
-            ordered, now, promising, "latency", f"{detail}; try {format_configuration(promising)}, the most promising"
-        )
+        detail = f"{detail}; try {format_configuration(promising.replicas)}, {promising.origin}"
+        return order_replicas(ordered, now, promising.replicas, "latency", detail)
     samples = updated.models[0].samples
     in_time = [item for item in samples if item.sustained and item.latency_s <= now.latency_target_s]
     best = max(in_time or samples, key=lambda item: score(item, updated, now)).replicas

@@ -81,7 +81,9 @@ def test_rows_that_wait_are_processed_even_if_no_others_come():
 def crowded(**more):
     """Return a workflow of two operators at 90 % of what they can: 10 s * .9 + 5 s each make 28."""
     flow = workflow(op("a", most=20), op("b", "a", most=20))
-    given = {key: more.pop(key) for key in list(more) if key in AutrascaleSettings.model_fields}
+    given = {"bootstrap": "model"} | {
+        key: more.pop(key) for key in list(more) if key in AutrascaleSettings.model_fields
+    }
     return World(
         policy(flow, event_latency=86400.0, **durations(given)),
         lambda _: 180.0,
@@ -113,7 +115,7 @@ def test_unreachable_target_ends_with_the_best_score(monkeypatch):
     monkeypatch.setattr(steps, "_MAX_TRIALS", 5)
     # Two replicas are the least, 9 s in batches and 5 s before them; no number of them makes it 5.
     world = alone(180.0, processing_latency_s=5.0, **NO_BACKLOG_STEP)
-    world.policy = policy(workflow(op(most=30)), processing_latency=5.0, event_latency=86400.0)
+    world.policy = policy(workflow(op(most=30)), processing_latency=5.0, event_latency=86400.0, bootstrap="model")
     world.run(6 * 11 + 30)
     assert world.memo.latency_trials == 5
     assert world.memo.gave_up
@@ -162,3 +164,31 @@ def test_backlog_that_drains_in_time_changes_nothing():
     world = alone(350.0)
     world.capacity = lambda _, count: 100.0 if count == 1 else 140.0 * count
     assert world.run(60).tried == [(1,), (4,)]
+
+
+@pytest.mark.parametrize(
+    ("method", "drains_with"),
+    [
+        # V_t = 855 as above, and six replicas do 600. All eight; 6 x 855 / 600 = 8.55; twice six.
+        ("max", 8),
+        ("proportion", 8),
+        ("exponent", 8),
+        # 855 - 600 = 255 is beta. Eight do 800: 255 / (55 + 255) = 0.82 is the best score, below 0.9.
+        ("search", 8),
+    ],
+)
+def test_the_baselines_of_the_paper_size_the_backlog_step(method, drains_with):
+    world = alone(600.0)
+    world.policy = policy(backlog_by=method)
+    assert world.run(60).tried == [(1,), (6,), (drains_with,), (6,)]
+
+
+@pytest.mark.parametrize(
+    ("method", "drains_with"), [("max", 40), ("proportion", 9), ("exponent", 12), ("search", 9), ("rates", 9)]
+)
+def test_methods_differ_where_there_is_room(method, drains_with):
+    # V_t = 855. Six replicas do 600: 6 x 855 / 600 = 8.55; 12 is twice six. 255 / (|100 n - 855| + 255) is at least 0.9
+    # only for n = 9 (0.85 for 8: 255 / 310).
+    world = alone(600.0)
+    world.policy = policy(workflow(op(most=40)), backlog_by=method)
+    assert world.run(60).tried == [(1,), (6,), (drains_with,), (6,)]

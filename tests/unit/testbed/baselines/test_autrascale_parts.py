@@ -9,15 +9,16 @@ from edge import batches, operator, reading, workflow
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from testbed.baselines.autrascale.backlog import target_throughput, throughput_score
 from testbed.baselines.autrascale.search import (
     GaussianProcess,
     SearchSpace,
     benefit,
     expected_improvement,
     next_trial,
+    share_of_new,
     transfer_posterior,
 )
-from testbed.baselines.autrascale.steps import target_throughput
 from testbed.baselines.shared.signals import batch_s, longest_path_s
 
 WORD_COUNT, YAHOO = (3, 4, 12, 10), (4, 2, 1, 1, 34)
@@ -84,9 +85,15 @@ def test_another_rate_is_learnt_from_what_its_samples_leave_unexplained():
     space = SearchSpace((1,), (8,))
     old = GaussianProcess.fitted(space.scaled(space.enumerate_all()), 1 - 0.05 * np.arange(8), seed=0)
     few = [(1,), (5,)]
-    belief = transfer_posterior(old, 8, space.scaled(few), np.array([0.9, 0.7]), seed=0)
+    belief = transfer_posterior(old, 8, space.scaled(few), np.array([0.9, 0.7]), seed=0, weight=0.8)
     mean, _ = belief(space.scaled([(3,), (8,)]))
     assert mean == pytest.approx([0.8, 0.55], abs=0.02)
+
+
+def test_the_weight_counts_for_the_share_of_the_new_samples():
+    # 0.8 x 3 / (0.8 x 3 + 12) = 2.4 / 14.4; with weight 1, 3 / 15.
+    assert share_of_new(3, 12, 0.8) == pytest.approx(1 / 6)
+    assert share_of_new(3, 12, 1.0) == pytest.approx(0.2)
 
 
 # The search
@@ -139,6 +146,14 @@ def test_target_throughput_of_a_known_backlog():
     assert target_throughput(40_000, 6e6, **terms) == pytest.approx(56_633.33, abs=0.01)
     # 60 s without output: 2.4 million more rows, in 300 s: 8,388,000 / 300 = 27,960.
     assert target_throughput(40_000, 6e6, **terms, downtime_s=60.0) == pytest.approx(67_960.0)
+
+
+def test_scores_of_throughputs_fall_alike_on_both_sides_of_the_target():
+    # Eq. 13: beta / (|v - V| + beta); 0.9 at a ninth of beta, 0.5 at beta.
+    assert throughput_score(1000.0, 1000.0, 900.0) == 1.0
+    assert throughput_score(900.0, 1000.0, 900.0) == pytest.approx(0.9)
+    assert throughput_score(1100.0, 1000.0, 900.0) == pytest.approx(0.9)
+    assert throughput_score(100.0, 1000.0, 900.0) == 0.5
 
 
 # Latencies
