@@ -1,7 +1,8 @@
 """Counts the changes of AuTraScale+ by origin: throughput step, bootstrap, Bayesian optimisation, backlog step.
 
 Run ``python benchmarks/autrascale_optimiser.py EXPERIMENT [--workload NAME]... [--variants NAME]... [--seeds 1]``. It
-prints a line of JSON for each run of `autrascale`: its changes by origin, and its replicas at the end.
+prints a line of JSON for each run of `autrascale`: its changes by origin, its vectors, each after the second
+of its order, and its replicas at the end.
 """
 
 import argparse
@@ -54,8 +55,8 @@ def main() -> None:
             if any(each.acted for each in decisions):
                 origins[origin(decisions[0].analysis.detail)] += 1
             placed.update((each.operator, len(each.plan.placement)) for each in decisions)
-            if not vectors or vectors[-1] != tuple(placed.values()):
-                vectors.append(tuple(placed.values()))
+            if not vectors or vectors[-1][1:] != tuple(placed.values()):
+                vectors.append((round(decisions[0].at_s), *placed.values()))
 
         result = run_case(experiment, case, on_decisions=on_decisions)
         row = {"workload": case.workload.rsplit("/", 1)[-1], "variant": case.variant, "seed": case.seed}
