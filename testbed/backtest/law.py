@@ -26,7 +26,7 @@ _LEAST_ROW_S = 1e-7
 MIN_WAITING, _WAITING_TRIGGERS, _USUAL_NOISE = 3, 3.0, 0.05
 
 
-class Law(NamedTuple):
+class FittedLaw(NamedTuple):
     """Time of a batch of R rows on n replicas: fixed_s + R (row_s / n + shared_row_s)."""
 
     fixed_s: float
@@ -52,7 +52,7 @@ class Learned:
     """The laws that fit the batches of a query."""
 
     #: The likeliest law, and those at the ends of what is plausible.
-    laws: tuple[Law, ...]
+    laws: tuple[FittedLaw, ...]
     #: Standard deviation of the time of a batch around the law, as a share.
     noise: float
     #: Warm batches with rows, and the numbers of replicas that they had (batches, replicas).
@@ -114,7 +114,7 @@ def learn_rates(query: RecordedQuery) -> Learned:
         waited = [max(rates, key=lambda each: each[1])]
         left_open.append(Problem("backtest-capacity-unseen", {"rows_per_s": waited[0][1]}))
     each_s = 1 / np.maximum(np.quantile([rate for _, rate in waited], [0.5, 0.1, 0.9]), 1e-9)
-    laws = tuple(Law(0.0, float(row_s), 0.0) for row_s in each_s)
+    laws = tuple(FittedLaw(0.0, float(row_s), 0.0) for row_s in each_s)
     held = tuple(sorted({replicas for replicas, _ in waited}))
     if len(held) == 1 and not left_open:
         laws = (*laws, _whole(laws[0], held[0]))
@@ -122,23 +122,27 @@ def learn_rates(query: RecordedQuery) -> Learned:
     return Learned(laws=laws, noise=_USUAL_NOISE, batches=len(waited), replicas=held, left_open=tuple(left_open))
 
 
-def _laws(fitted: FittedBatchTime, replicas: Sequence[int]) -> tuple[Law, ...]:
+def _laws(fitted: FittedBatchTime, replicas: Sequence[int]) -> tuple[FittedLaw, ...]:
     """Return the fitted law, and those that are as slow and as fast as its 90 % interval at the largest batch."""
     fixed_s, row_s, even_row_s, shared_row_s = fitted.theta[:4]
-    likeliest = Law(fixed_s, max(row_s + even_row_s, _LEAST_ROW_S), shared_row_s)
+    likeliest = FittedLaw(fixed_s, max(row_s + even_row_s, _LEAST_ROW_S), shared_row_s)
     weight = np.array(replicas, dtype=float)
     rows = np.full(len(weight), fitted.evidence.max_rows)
     points = Points(weight=weight, even_weight=weight, driver_ms=0 * weight, pair_ms=0 * weight, cap_rows=rows)
     seconds = np.array([likeliest.batch_s(fitted.evidence.max_rows, each) for each in replicas])
     factor = 1 + float(fitted.half_width(points, rows, seconds).max())
-    return likeliest, Law(*(factor * each for each in likeliest)), Law(*(each / factor for each in likeliest))
+    return (
+        likeliest,
+        FittedLaw(*(factor * each for each in likeliest)),
+        FittedLaw(*(each / factor for each in likeliest)),
+    )
 
 
-def _divided(law: Law, replicas: int) -> Law:
+def _divided(law: FittedLaw, replicas: int) -> FittedLaw:
     """Return the law with the same times on a number of replicas whose rows replicas divide."""
-    return Law(law.fixed_s, law.row_s + law.shared_row_s * replicas, 0.0)
+    return FittedLaw(law.fixed_s, law.row_s + law.shared_row_s * replicas, 0.0)
 
 
-def _whole(law: Law, replicas: int) -> Law:
+def _whole(law: FittedLaw, replicas: int) -> FittedLaw:
     """Return the same whose rows replicas do not divide."""
-    return Law(law.fixed_s, _LEAST_ROW_S, law.row_s / replicas + law.shared_row_s)
+    return FittedLaw(law.fixed_s, _LEAST_ROW_S, law.row_s / replicas + law.shared_row_s)

@@ -16,7 +16,7 @@ from testbed.arena.experiments.sections import RulesSection
 from testbed.arena.policies.catalogue import build_policy
 from testbed.arena.runner import RunScorer
 from testbed.arena.worlds.scenes import World, change_effect
-from testbed.backtest.law import Law, Learned
+from testbed.backtest.law import FittedLaw, Learned
 from testbed.backtest.recorded_query import RecordedQuery, Usage
 from testbed.simulator.demand import best_placements
 from testbed.simulator.scene import MetricTraits, Scene, SimulatedNode
@@ -56,7 +56,7 @@ def play(query: RecordedQuery, learned: Learned, conditions: Conditions) -> list
         return [*pool.map(runs, learned.laws)]
 
 
-def _play(query: RecordedQuery, noise: float, conditions: Conditions, law: Law) -> Usage:
+def _play(query: RecordedQuery, noise: float, conditions: Conditions, law: FittedLaw) -> Usage:
     world = _world(query, physics_of(law, noise, query.trigger_s), conditions)
     scorer = RunScorer(world, restart_is_supply=True)
     policy = build_policy(conditions.policy, world, RulesSection())
@@ -70,7 +70,7 @@ def _play(query: RecordedQuery, noise: float, conditions: Conditions, law: Law) 
     )
 
 
-def physics_of(law: Law, noise: float, trigger_s: float) -> SparkPhysics:
+def physics_of(law: FittedLaw, noise: float, trigger_s: float) -> SparkPhysics:
     """Return the physics of a law."""
     return replace(
         read_physics(_OTHER_CONSTANTS),

@@ -23,7 +23,7 @@ from testbed.backtest.recorded_query import RecordedQuery, Usage
 _WORDS = ("replicas in the mean", "late minutes", "changes", "replica-hours", "saved replica-hours")
 
 
-class Figure(NamedTuple):
+class ComparedFigure(NamedTuple):
     """A figure as recorded, by the likeliest law, and the least and the greatest by all laws."""
 
     now: float | None
@@ -32,7 +32,7 @@ class Figure(NamedTuple):
     high: float
 
     @classmethod
-    def of(cls, now: float | None, values: Sequence[float]) -> "Figure":
+    def of(cls, now: float | None, values: Sequence[float]) -> "ComparedFigure":
         """Return a figure by each law, the likeliest first."""
         return cls(now, values[0], min(values), max(values))
 
@@ -48,12 +48,12 @@ class Backtest:
     played: Sequence[Usage]
 
     @property
-    def figures(self) -> Mapping[str, Figure]:
+    def figures(self) -> Mapping[str, ComparedFigure]:
         """The figures by name."""
         now = self.query.usage(self.conditions.from_s, self.conditions.slo_s)
         columns = dict(zip(Usage._fields, zip(*self.played, strict=True), strict=True))
-        saved = Figure.of(None, [now.replica_h - each for each in columns["replica_h"]])
-        return {**{name: Figure.of(getattr(now, name), each) for name, each in columns.items()}, "saved": saved}
+        saved = ComparedFigure.of(None, [now.replica_h - each for each in columns["replica_h"]])
+        return {**{name: ComparedFigure.of(getattr(now, name), each) for name, each in columns.items()}, "saved": saved}
 
     def tables(self) -> list[Table]:
         """Return the table of the figures, and that of what the record shows."""
@@ -65,7 +65,9 @@ class Backtest:
             ["cap on the rows of a batch", None if query.cap is None else query.cap.at(1)],
         ]
         for count in sorted({1, *learned.replicas, conditions.max_replicas}):
-            each = Figure.of(None, [law.mst_rows_per_s(count, query.trigger_s, query.cap) for law in learned.laws])
+            each = ComparedFigure.of(
+                None, [law.mst_rows_per_s(count, query.trigger_s, query.cap) for law in learned.laws]
+            )
             facts.append([f"capacity of {count}, rows/s", f"{each.played:.4g} ({each.low:.4g} to {each.high:.4g})"])
         began, ended = (datetime.fromtimestamp(at_s, UTC) for at_s in (conditions.from_s, query.span_s[1]))
         title = f"{query.name}, {began:%Y-%m-%d %H:%M} to {ended:%H:%M} UTC, rows late after {conditions.slo_s:g} s"

@@ -282,7 +282,7 @@ class ScaleOutChoice:
     #: Result of the choice.
     basis: "ChoiceBasis"
     #: The first check that each smaller number failed, in order.
-    failed: tuple[tuple[int, "Check"], ...] = ()
+    failed: tuple[tuple[int, "ScaleOutCheck"], ...] = ()
 
 
 class ChoiceBasis(StrEnum):
@@ -293,7 +293,7 @@ class ChoiceBasis(StrEnum):
     MAXIMUM = "no number passes all checks"
 
 
-class Check(StrEnum):
+class ScaleOutCheck(StrEnum):
     """Checks of Algorithm 1, in its order; the values are their explanations."""
 
     INPUT = "below the input"
@@ -307,7 +307,7 @@ def choose(situation: ScaleOutContext, settings: DaedalusSettings) -> ScaleOutCh
     """Choose a number of workers."""
     if _lasts_a_loop(situation, settings):
         return ScaleOutChoice(workers=situation.workers, basis=ChoiceBasis.RECENT_CHANGE)
-    failed: list[tuple[int, Check]] = []
+    failed: list[tuple[int, ScaleOutCheck]] = []
     for workers in range(1, situation.max_workers + 1):
         check = _failed_check(workers, situation, settings)
         if check is None:
@@ -344,19 +344,19 @@ def _lasts_a_loop(situation: ScaleOutContext, settings: DaedalusSettings) -> boo
     )
 
 
-def _failed_check(workers: int, situation: ScaleOutContext, settings: DaedalusSettings) -> Check | None:
+def _failed_check(workers: int, situation: ScaleOutContext, settings: DaedalusSettings) -> ScaleOutCheck | None:
     """Return the first check that a number of workers fails, in the order of Algorithm 1; None if it passes all."""
     capacity, present = situation.capacities[workers - 1], situation.workers
     if capacity <= situation.input_rows_per_s:
-        return Check.INPUT
+        return ScaleOutCheck.INPUT
     recovery_s, horizon_s = situation.recovery_s(workers), len(situation.forecast_rows_per_s)
     checks = [
-        (recovery_s > settings.recovery_target_s, Check.RECOVERY),
-        (capacity < situation.max_expected(recovery_s), Check.FORECAST_IN_RECOVERY),
+        (recovery_s > settings.recovery_target_s, ScaleOutCheck.RECOVERY),
+        (capacity < situation.max_expected(recovery_s), ScaleOutCheck.FORECAST_IN_RECOVERY),
     ]
     if workers < present:
         backlog_rows = math.inf if situation.backlog_rows is None else situation.backlog_rows
-        checks.append((capacity * _LAG_S < backlog_rows, Check.BACKLOG))
+        checks.append((capacity * _LAG_S < backlog_rows, ScaleOutCheck.BACKLOG))
     if workers != present:
-        checks.append((capacity <= situation.max_expected(horizon_s), Check.FORECAST))
+        checks.append((capacity <= situation.max_expected(horizon_s), ScaleOutCheck.FORECAST))
     return next((check for failed, check in checks if failed), None)

@@ -6,10 +6,10 @@ import pytest
 
 from gesscale.errors import InputError
 from gesscale.model.observation import Batch
-from testbed.backtest.law import Law, learn
+from testbed.backtest.law import FittedLaw, learn
 from tests.refusals import refused
 
-TRUE = Law(fixed_s=0.5, row_s=0.004, shared_row_s=0.0)
+TRUE = FittedLaw(fixed_s=0.5, row_s=0.004, shared_row_s=0.0)
 
 
 def batches(replicas: Iterable[int], *, rows: Iterable[int] = (500, 1500, 1000)) -> list[Batch]:

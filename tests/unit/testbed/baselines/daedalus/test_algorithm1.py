@@ -9,7 +9,7 @@ from figures import figures
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.baselines.daedalus.scale_out import Check, Downtimes, ScaleOutContext, choose, explain
+from testbed.baselines.daedalus.scale_out import Downtimes, ScaleOutCheck, ScaleOutContext, choose, explain
 from testbed.baselines.daedalus.settings import DaedalusSettings
 
 RULES = DaedalusSettings()
@@ -40,12 +40,12 @@ def later(first, then, at=300):
     [
         # 3 do 600: 5,000 rows again and 30 s of 500 are 20,000, at 100/s 200 s, exceeded in the 201st.
         # The present number is judged by a failure, which stops for as long as adding.
-        (3, 500.0, 3, 231, (Check.INPUT, Check.INPUT)),
-        (1, 500.0, 3, 231, (Check.INPUT, Check.INPUT)),
+        (3, 500.0, 3, 231, (ScaleOutCheck.INPUT, ScaleOutCheck.INPUT)),
+        (1, 500.0, 3, 231, (ScaleOutCheck.INPUT, ScaleOutCheck.INPUT)),
         # Removing stops for 15 s: 12,500 rows, 125 s, and one.
-        (5, 500.0, 3, 141, (Check.INPUT, Check.INPUT)),
+        (5, 500.0, 3, 141, (ScaleOutCheck.INPUT, ScaleOutCheck.INPUT)),
         # 3 do 600 and 580 come: 580 x 40 = 23,200 rows at 20/s take 1,160 s.
-        (3, 580.0, 4, 136, (Check.INPUT, Check.INPUT, Check.RECOVERY)),
+        (3, 580.0, 4, 136, (ScaleOutCheck.INPUT, ScaleOutCheck.INPUT, ScaleOutCheck.RECOVERY)),
         (4, 0.0, 1, 16, ()),
     ],
 )
@@ -63,7 +63,7 @@ def test_present_number_needs_no_long_forecast():
     growing = later(500, 700, at=500)
     assert choose(situation(3, forecast=growing), RULES).workers == 3
     assert choose(situation(2, forecast=growing), RULES).workers == 4
-    assert choose(situation(5, forecast=growing), RULES).failed[-1] == (3, Check.FORECAST)
+    assert choose(situation(5, forecast=growing), RULES).failed[-1] == (3, ScaleOutCheck.FORECAST)
 
 
 def test_forecast_during_recovery_is_checked():
@@ -72,14 +72,14 @@ def test_forecast_during_recovery_is_checked():
     peak[100:110] = 650.0
     choice = choose(situation(3, forecast=peak), RULES)
     assert choice.workers == 4
-    assert choice.failed[-1] == (3, Check.FORECAST_IN_RECOVERY)
+    assert choice.failed[-1] == (3, ScaleOutCheck.FORECAST_IN_RECOVERY)
 
 
 def test_nothing_is_removed_while_it_lags():
     # 601 rows wait: more than 3 do in a second, and 3 recover in 147 s nevertheless.
     held = choose(situation(5, backlog_rows=601.0), RULES)
     assert held.workers == 4  # 800 a second
-    assert held.failed[-1] == (3, Check.BACKLOG)
+    assert held.failed[-1] == (3, ScaleOutCheck.BACKLOG)
     assert choose(situation(5, backlog_rows=600.0), RULES).workers == 3
     assert choose(situation(5, backlog_rows=2000.0), RULES).workers == 5
 
