@@ -35,15 +35,16 @@ def true_rate_per_replica(reading: OperatorReading, useful_time: UsefulTime = "b
 
     Notes
     -----
-    Each replica has a rate, its rows over its useful time; one without rows has none. If the useful time of single
-    replicas is unknown, the operator's throughput, useful time and replicas give the rate.
+    The rate of a replica is its rows over its useful time, 0 without rows. If the useful time of single replicas is
+    unknown, the operator's throughput, useful time and replicas give the rate.
     """
     if reading.throughput_rows_per_s <= 0 or not reading.replicas:
         return None
-    mean = reading.throughput_rows_per_s / reading.replicas, useful_share(reading, useful_time)
-    found = _useful_by_node(reading, useful_time) or [mean]
-    rates = [rate for rows, share in found if share > 0 and 0 < (rate := rows / share) < math.inf]
-    return fmean(rates) if rates else None
+    operator = reading.throughput_rows_per_s / reading.replicas, useful_share(reading, useful_time)
+    found = _useful_by_node(reading, useful_time) or [operator]
+    rates = [rows / share if rows > 0 else 0.0 for rows, share in found if share > 0 or rows <= 0]
+    mean_rate = fmean(rates) if rates else 0.0
+    return mean_rate if 0 < mean_rate < math.inf else None
 
 
 def _useful_by_node(reading: OperatorReading, useful_time: UsefulTime) -> list[tuple[float, float]]:

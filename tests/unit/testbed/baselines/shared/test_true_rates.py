@@ -67,9 +67,9 @@ def test_instances_of_100_and_200_rows_per_s_suffice_as_three_for_450():
     assert 150 in figures(by_drs.analyze(observe(seen_now), known())["op"].detail)
 
 
-def test_a_replica_without_rows_has_no_rate_and_without_cpu_times_the_operators_counts():
+def test_a_replica_without_rows_counts_as_0_and_without_cpu_times_the_operators_counts():
     idle = replace(unequal(), by_node={**unequal().by_node, "mid": NodeReading(throughput_rows_per_s=0, busy_share=0)})
-    assert true_rate_per_replica(idle) == pytest.approx(150.0)
+    assert true_rate_per_replica(idle) == pytest.approx(100.0)  # (100 + 200 + 0) / 3
     # One replica reports no CPU time: 150 rows/s / 0.5 / 2.
     assert true_rate_per_replica(replace(idle, cpu_share=0.5), "cpu") == pytest.approx(150.0)
     assert true_rate_per_replica(idle, "cpu") is None
