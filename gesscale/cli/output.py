@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -61,6 +62,9 @@ def emit(document: object, output: Output, tables: Sequence[Table] = ()) -> None
     else:
         shown = Console(soft_wrap=True, width=room())
         for table in tables:
+            title, table.title = table.title, None
+            if title:
+                shown.print(title, style="italic", highlight=False, soft_wrap=False)
             shown.print(table)
 
 
@@ -127,19 +131,34 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
     result = Table(title=escape(title), title_justify="left")
     given = [list(row) for row in rows]
     cells = [[_cell(cell) for cell in row] for row in given]
+    texts = list(zip(columns, *cells, strict=True))
+    most = [max(cell_len(line) for text in column for line in text.splitlines() or [""]) for column in texts]
+    words = [max((cell_len(word) for text in column for word in text.split()), default=1) for column in texts]
+    least = [min(longest, _MAX_UNBROKEN_CHARACTERS) for longest in words]
+    widths = _fitted(least, most, room() - 3 * len(columns) - 1)
     for index, heading in enumerate(columns):
         numeric = any(isinstance(row[index], int | float) for row in given)
-        words = [*heading.split(), *(word for row in cells for word in row[index].split())]
-        longest = max((len(word) for word in words), default=1)
-        result.add_column(
-            escape(heading),
-            justify="right" if numeric else "left",
-            overflow="fold",
-            min_width=min(longest, _MAX_UNBROKEN_CHARACTERS),
-        )
+        justify: Literal["left", "right"] = "right" if numeric else "left"
+        result.add_column(escape(heading), justify=justify, overflow="fold", width=widths[index])
     for row in cells:
         result.add_row(*row)
     return result
+
+
+def _fitted(least: Sequence[int], most: Sequence[int], room: int) -> list[int]:
+    """Return the widths of columns that fit: no word is broken if possible, and the longest column has fewest lines.
+
+    Examples
+    --------
+    >>> _fitted([5, 5], [5, 40], 60), _fitted([5, 5], [5, 40], 30), _fitted([5, 30], [5, 40], 20)
+    ([5, 40], [5, 25], [5, 15])
+    """
+    widths = list(most if sum(most) <= room else least)
+    while sum(widths) > max(room, len(widths)):
+        widths[widths.index(max(widths))] -= 1
+    while sum(widths) < min(room, sum(most)):
+        widths[max(range(len(widths)), key=lambda index: most[index] / max(1, widths[index]))] += 1
+    return widths
 
 
 def _cell(value: object) -> str:

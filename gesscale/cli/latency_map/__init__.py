@@ -26,9 +26,9 @@ def _set_node_limit(
         typer.Option(
             min=1,
             max=MAX_NODES,
-            help="Largest number of nodes of a map that is read, up to 5000; memory grows with its square. Goes before "
-            "the command.",
-            show_default="1000",
+            help="Largest number of nodes of a map that is read, 1000 by default; memory grows with its square. Goes "
+            "before the command.",
+            show_default=False,
         ),
     ] = None,
 ) -> None:
