@@ -146,18 +146,23 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
 
 
 def _fitted(least: Sequence[int], most: Sequence[int], room: int) -> list[int]:
-    """Return the widths of columns that fit: no word is broken if possible, and the longest column has fewest lines.
+    """Return the widths of columns that fit: short columns whole, the rest shared; words are broken only if they must.
 
     Examples
     --------
-    >>> _fitted([5, 5], [5, 40], 60), _fitted([5, 5], [5, 40], 30), _fitted([5, 30], [5, 40], 20)
-    ([5, 40], [5, 25], [5, 15])
+    >>> _fitted([5, 5], [5, 40], 60), _fitted([5, 5], [17, 40], 40), _fitted([5, 30], [5, 40], 20)
+    ([5, 40], [17, 23], [5, 15])
     """
-    widths = list(most if sum(most) <= room else least)
+    widths = list(least)
     while sum(widths) > max(room, len(widths)):
         widths[widths.index(max(widths))] -= 1
-    while sum(widths) < min(room, sum(most)):
-        widths[max(range(len(widths)), key=lambda index: most[index] / max(1, widths[index]))] += 1
+    rest = room - sum(widths)
+    for done, index in enumerate(sorted(range(len(widths)), key=most.__getitem__)):
+        share = (rest + sum(widths[each] for each in range(len(widths)) if most[each] >= most[index])) // (
+            len(widths) - done
+        )
+        wider = min(most[index], max(widths[index], share), widths[index] + max(0, rest))
+        rest, widths[index] = rest - (wider - widths[index]), wider
     return widths
 
 

@@ -23,6 +23,8 @@ from gesscale.formatting import format_duration
 app = typer.Typer()
 #: A decision is old after this many periods, and this time: a step may be slow.
 _OLD_PERIODS, _OLD_S = 3, 60.0
+#: Taken for StreamAutoscalers, whose periods differ: a minute by default.
+_RESOURCE_PERIOD_S = 300.0
 _NO_DECISION = "no decision yet: is the scaler running?"
 
 #: The last decision of each operator; None before the first.
@@ -61,7 +63,7 @@ def status(
     Exit 3: an operator is late, limited, failed, without metrics, not stepped any more, or has no decision yet.
     """
     if kubernetes:
-        read, period_s = _of_cluster(namespace, kubeconfig, context), 0.0
+        read, period_s = _of_cluster(namespace, kubeconfig, context), _RESOURCE_PERIOD_S
     else:
         read, period_s = _of_settings(settings_file(config))
     clock = SystemClock()
