@@ -55,7 +55,12 @@ def algorithm_2(space: SearchSpace) -> None:
     old = list(space.bootstrap(UNIFORM))
     new = space.sample(NEW_SAMPLES, np.random.default_rng(1))
     belief = transfer_posterior(
-        GaussianProcess.fitted(space.scaled(old), scores(old), 0), len(old), space.scaled(new), scores(new, cost=1.3), 0
+        GaussianProcess.fitted(space.scaled(old), scores(old), 0),
+        len(old),
+        space.scaled(new),
+        scores(new, cost=1.3),
+        0,
+        WEIGHT,
     )
     measured = list(zip(new, scores(new, cost=1.3).tolist(), strict=True))
     assert next_trial(space, belief, measured, margin=MARGIN, rng=np.random.default_rng(0))
