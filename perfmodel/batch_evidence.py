@@ -130,6 +130,8 @@ class BatchEvidence:
     row_s: float = 0.0
     #: Time of a batch against the first one's at equal rows: the product of the changes that were followed.
     pace: float = 1.0
+    #: Share of the rows that replicas of different weights were seen to take evenly, 0 to 1; 1 if it is not known.
+    even_split: float = 1.0
 
     @cached_property
     def sums(self) -> tuple[PlacementSums, ...]:

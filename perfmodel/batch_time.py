@@ -1,9 +1,10 @@
-"""The law of batch times, learned from every warm batch: T = T0 + a R / W + e R / V + b R + k D + m P.
+"""The law of batch times, learned from warm batches: T = T0 + a R / W + e R (s / V + (1 - s) / W) + b R + k D + m P.
 
 R is the number of rows of the batch. W is the total weight of its replicas, and V their number times the smallest
 weight: with evenly distributed rows the batch waits for the slowest replica; if fast replicas take more tasks, it does
-not. D is the longest round trip to the driver and P the longest between two replicas. A query that only maps depends on
-D, one that shuffles also on P. The fit finds both from the evidence.
+not. s is the share of the rows that replicas of different weights were seen to take evenly. D is the longest round trip
+to the driver and P the longest between two replicas. A query that only maps depends on D, one that shuffles also on P.
+The fit finds both from the evidence.
 
 The fit is a ridge regression without negative parameters. Without the sums of a placement it predicts it as if it were
 new; these errors show how good the law is.
@@ -94,7 +95,7 @@ class FittedBatchTime:
 
     def half_width(self, points: Points, rows: Vector, seconds: Vector) -> Vector:
         """Return half of the 90 % interval of the time of a batch that the law predicts, as a share."""
-        terms = _terms(points, rows) * self.unit
+        terms = _terms(points, rows, self.evidence.even_split) * self.unit
         error, freedom = self.uncertainty
         fit = np.einsum("...i,ij,...j", terms, self.covariance, terms) / seconds**2
         cost = self.evidence.noise / max(1, len(self.evidence.recent))
@@ -131,7 +132,7 @@ class FittedBatchTime:
             return np.zeros(0), np.zeros(0), np.zeros(0)
         sums = table(self.evidence.sums)[compared]
         rows, seconds = sums[:, 8] / sums[:, 7], sums[:, 10] / sums[:, 7]  # means weighted by rows
-        terms = _terms(points_of(sums), rows) * self.unit
+        terms = _terms(points_of(sums), rows, self.evidence.even_split) * self.unit
         precisions = self.precision - self.grams[compared]
         total = _PRIOR / _PRIOR_SPREAD + self.moments.sum(axis=0)
         right = np.concatenate([(total - self.moments[compared])[:, :, None], terms[:, :, None]], axis=2)
@@ -191,7 +192,8 @@ class FittedBatchTime:
         """Return the time of a batch that its rows do not change, and that of each row; seconds."""
         fixed_s, row_s, even_row_s, shared_row_s, driver_trips, pair_trips = self.theta
         overhead_s = fixed_s + (driver_trips * points.driver_ms + pair_trips * points.pair_ms) / 1000
-        return overhead_s, row_s / points.weight + even_row_s / points.even_weight + shared_row_s
+        waited = _waited(points.weight, points.even_weight, self.evidence.even_split)
+        return overhead_s, row_s / points.weight + even_row_s * waited + shared_row_s
 
 
 _REPORTED = (
@@ -237,7 +239,7 @@ def fit_batch_time(evidence: BatchEvidence) -> FittedBatchTime | None:
     unit = _PRIOR_SPREAD * [1.0, evidence.row_s, evidence.row_s, evidence.row_s, 1.0, 1.0]
     fixed, per_row = np.zeros((2, len(sums), TERMS))  # the terms without rows, and those of a row
     fixed[:, 0], fixed[:, 4], fixed[:, 5] = 1.0, driver_ms / 1000, pair_ms / 1000
-    per_row[:, 1], per_row[:, 2], per_row[:, 3] = 1 / weight, 1 / even_weight, 1.0
+    per_row[:, 1], per_row[:, 2], per_row[:, 3] = 1 / weight, _waited(weight, even_weight, evidence.even_split), 1.0
     fixed, per_row = fixed * unit, per_row * unit
     cross = fixed[:, :, None] * per_row[:, None, :]
     grams = (
@@ -266,9 +268,15 @@ def points_of(sums: Vector) -> Points:
     return Points(weight=weight, even_weight=even_weight, driver_ms=driver_ms, pair_ms=pair_ms, cap_rows=weight)
 
 
-def _terms(points: Points, rows: Vector) -> Vector:
+def _waited(weight: Vector, even_weight: Vector, even_split: float) -> Vector:
+    """Return the time for which a batch waits for its slowest replica, for each row and second of a row."""
+    waited: Vector = even_split / even_weight + (1 - even_split) / weight
+    return waited
+
+
+def _terms(points: Points, rows: Vector, even_split: float) -> Vector:
     """Return the terms of the law, of shape ``(..., 6)``."""
-    each = rows / points.weight, rows / points.even_weight, rows
+    each = rows / points.weight, rows * _waited(points.weight, points.even_weight, even_split), rows
     return np.stack([np.ones_like(rows), *each, points.driver_ms / 1000, points.pair_ms / 1000], axis=-1)
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from gesscale.model.decision import Reason
@@ -14,7 +15,7 @@ from gesscale.policies.gesscale.analysis.demand import LoadHistory
 from gesscale.policies.gesscale.analysis.gains import Growth
 from gesscale.policies.gesscale.analysis.idleness import IdleMemory
 from gesscale.policies.gesscale.analysis.limits import limiting_order
-from gesscale.policies.gesscale.analysis.speeds import NodeSpeeds
+from gesscale.policies.gesscale.analysis.speeds import NodeSpeeds, even_split
 from gesscale.policies.memos import Memo
 from latency_map import LatencyMap
 from perfmodel import BatchEvidence, learned
@@ -71,11 +72,14 @@ class GesscaleMemo(Memo):
         since_s = observation.at_s - bucket_s
         settled = _working_since(reading, since_s)
         speeds = self.speeds.updated(settled, weights, self.period_s / bucket_s)
-        warm = warm_samples(batches, self.learned_until_s, operator.driver_node, speeds.weights(weights), delays)
-        evidence = learned(self.batches, warm)
+        adjusted = speeds.weights(weights)
+        warm = warm_samples(batches, self.learned_until_s, operator.driver_node, adjusted, delays)
+        evidence = replace(
+            learned(self.batches, warm), even_split=even_split(settled, adjusted, self.batches.even_split)
+        )
         if (limit := limiting_order(orders, observation.at_s)) is not None:
             # Larger placements showed the limit, not what a replica does.
-            evidence = evidence.up_to(sum(speeds.weights(weights).get(node, 1.0) for node in limit.placement))
+            evidence = evidence.up_to(sum(adjusted.get(node, 1.0) for node in limit.placement))
         return self.model_copy(
             update={
                 "at_s": observation.at_s,

@@ -19,6 +19,26 @@ GAIN = 0.3
 EQUAL_WITHIN = 0.15
 MAX_NODES = 100
 _MAX_LOG = 3.0
+#: Squared distance of the weights from equal ones, as shares, from which a split of the rows is visible.
+_LEAST_SPREAD = 0.01
+
+
+def even_split(by_node: Mapping[str, NodeReading], weights: Mapping[str, float], known: float) -> float:
+    """Return the share of the rows that replicas take evenly, and not by weight; ``known`` if weights hardly differ.
+
+    Least squares of the replicas' shares of the rows between 1 / n and their shares of the weight, in steps of 0.05.
+    """
+    rows = {node: each.throughput_rows_per_s for node, each in by_node.items() if each.throughput_rows_per_s > 0}
+    if len(rows) < 2:
+        return known
+    all_rows, all_weight = sum(rows.values()), sum(weights.get(node, 1.0) for node in rows)
+    by_weight = {node: weights.get(node, 1.0) / all_weight for node in rows}
+    lead = {node: 1 / len(rows) - share for node, share in by_weight.items()}
+    spread = sum(each * each for each in lead.values())
+    if spread < _LEAST_SPREAD:
+        return known
+    found = sum(lead[node] * (each / all_rows - by_weight[node]) for node, each in rows.items()) / spread
+    return round(20 * max(0.0, min(found, 1.0))) / 20
 
 
 class NodeSpeeds(BaseModel):

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from gesscale.model.observation import NodeReading
-from gesscale.policies.gesscale.analysis.speeds import NodeSpeeds
+from gesscale.policies.gesscale.analysis.speeds import NodeSpeeds, even_split
 
 
 def window(**rows_per_busy_s: float) -> dict[str, NodeReading]:
@@ -48,3 +48,28 @@ def test_a_node_that_is_throttled_is_slow_within_a_few_windows() -> None:
     speeds = updated(*[window(near=100, far=100)] * 20, *[window(near=100, far=40)] * 7)
     apart = speeds.logs["near"] - speeds.logs["far"]
     assert apart == pytest.approx(0.92 * math.log(100 / 40), rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("rows", "split"),
+    [
+        # weights 4, 1, 1: by weight 2/3, 1/6, 1/6 of the rows; evenly 1/3 each
+        ((800, 200, 200), 0.0),
+        ((400, 400, 400), 1.0),
+        ((600, 300, 300), 0.5),
+        ((900, 150, 150), 0.0),  # more than by weight
+        ((100, 550, 550), 1.0),  # less than evenly
+    ],
+)
+def test_the_split_of_rows_is_seen_in_the_shares_of_the_replicas(rows, split):
+    by_node = {
+        node: NodeReading(throughput_rows_per_s=float(each), busy_share=0.5)
+        for node, each in zip("abc", rows, strict=True)
+    }
+    assert even_split(by_node, {"a": 4.0}, 0.7) == split
+
+
+def test_equal_weights_show_no_split():
+    by_node = {node: NodeReading(throughput_rows_per_s=100.0, busy_share=0.5) for node in "abc"}
+    assert even_split(by_node, {"a": 1.1}, 0.7) == 0.7
+    assert even_split({"a": by_node["a"]}, {"a": 4.0}, 0.7) == 0.7
