@@ -8,6 +8,7 @@ from pytest_httpserver import HTTPServer
 from gesscale.errors import InputError, MetricsUnavailableError
 from testbed.backtest.law import learn_rates
 from testbed.backtest.series import Point, Prometheus, query_of_points, read_points
+from testbed.free_port import free_port
 from tests.refusals import refused
 
 HEADER = "timestamp,rows_per_s,lag_rows,replicas\n"
@@ -86,8 +87,7 @@ def test_a_query_gives_one_series(httpserver: HTTPServer) -> None:
         server_of(httpserver, [series, series], [series], [series]).points()
 
 
-def test_a_server_that_cannot_be_reached(httpserver: HTTPServer) -> None:
+def test_a_server_that_cannot_be_reached() -> None:
     queries = dict.fromkeys(("rows_per_s", "lag_rows", "replicas"), "a")
-    httpserver.stop()
     with refused("prometheus-unreachable", MetricsUnavailableError):
-        Prometheus(httpserver.url_for("/"), queries, "", 7200, 3600).points()
+        Prometheus(f"http://127.0.0.1:{free_port()}/", queries, "", 7200, 3600).points()
