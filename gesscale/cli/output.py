@@ -60,12 +60,16 @@ def emit(document: object, output: Output, tables: Sequence[Table] = ()) -> None
     elif output is Output.YAML:
         typer.echo(_yaml(document), nl=False)
     else:
-        shown = Console(soft_wrap=True, width=room())
-        for table in tables:
-            title, table.title = table.title, None
-            if title:
-                shown.print(title, style="italic", highlight=False, soft_wrap=False)
-            shown.print(table)
+        print_tables(tables, Console(soft_wrap=True, width=room()))
+
+
+def print_tables(tables: Iterable[Table], shown: Console) -> None:
+    """Print tables, each after its title."""
+    for table in tables:
+        title, table.title = table.title, None
+        if title:
+            shown.print(title, style="italic", highlight=False, soft_wrap=False)
+        shown.print(table)
 
 
 def room() -> int:

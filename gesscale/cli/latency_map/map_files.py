@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import typer
+from rich.console import Console
 from rich.table import Table
 
 from gesscale.cli.latency_map.options import max_nodes_option
-from gesscale.cli.output import Output, emit, stderr_console, warn
+from gesscale.cli.output import Output, emit, print_tables, room, stderr_console, warn
 from gesscale.common.errors import Problem
 from gesscale.errors import InputError
 from latency_map import (
@@ -89,8 +90,7 @@ def emit_map(
             stderr_console.print(f"map written to {target}")
         emit(document, output, tables)
         return
-    for each in tables:
-        stderr_console.print(each)
+    print_tables(tables, Console(stderr=True, soft_wrap=True, width=room(), quiet=stderr_console.quiet))
     if survey is not None:
         typer.echo(survey_to_document(survey), nl=False)
 
