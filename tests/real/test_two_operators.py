@@ -47,6 +47,7 @@ def test_each_row_once_through_both_while_one_is_scaled(three_nodes: Callable[[s
         cap_rows=200,
         trigger_s=1.0,
         period_s=3.0,
+        drain_s=240.0,  # it ends with the last row; a busy machine needs a minute for the two drivers
         max_replicas=2,
     )
     cleaned = write_steady_rides(tmp_path / "rides", ROWS, interval_s=scenario.speed / ROWS_PER_S)
