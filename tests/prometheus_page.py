@@ -77,8 +77,8 @@ def _scaler() -> Iterable[Metric]:
 def _driver() -> Iterator[Metric]:
     work = {"n": HostWork(rows=1.0, busy_s=1.0, cpu_s=1.0, state_partitions=1)}
     hosts = ("n",)
-    told = {each.name: 1 for each in fields(BatchRecord)} | {"observed": {"orders.oldest_s": 1.0}}
-    record = BatchRecord(**told | {"hosts": hosts, "hosts_at_start": hosts, "by_host": work})
+    given = {each.name: 1 for each in fields(BatchRecord)} | {"observed": {"orders.oldest_s": 1.0}}
+    record = BatchRecord(**given | {"hosts": hosts, "hosts_at_start": hosts, "by_host": work})
     history = QueryHistory(query="q", last_progress_at_s=1.0)
     history.batches.append(record)
     executors = ExecutorSnapshot(at_s=1.0, hosts=hosts)

@@ -60,7 +60,7 @@ def test_a_workflow_of_two_operators_is_scored_as_a_whole():
 
 def test_rows_that_retention_drops_are_lost_and_not_left():
     # Twice the rows that one replica can process, for 20 min. Its source drops half of them, but for those of the
-    # last minute, of which it reads half within the minute after: it processes the capacity of 21 of 40 minutes.
+    # last minute; it reads half of them within the minute after: it processes the capacity of 21 of 40 minutes.
     sizes = {"max_replicas": 1, "retention": "1m"}
     metrics = run_policy(
         "static", engine="flink", workloads=["constant:20"], peak_share=2, operators={"operator": sizes}
@@ -68,7 +68,7 @@ def test_rows_that_retention_drops_are_lost_and_not_left():
     assert metrics["drained"] is True
     assert metrics["rows_lost_ratio"] == pytest.approx(1 - 21 / 40, abs=0.02)
     assert metrics["throughput_ratio"] == pytest.approx(0.5, abs=0.01)
-    # In a tick of 10 s it reads the rows of 5 s, the oldest of which are 60 s old when it begins.
+    # In a tick of 10 s it reads the rows of 5 s; the oldest are 60 s old when it begins.
     assert metrics["latency_emitted_max_s"] == pytest.approx(60 + 10 - 5, abs=0.5)
     assert metrics["latency_max_s"] == pytest.approx(65, abs=5)
     assert metrics["cpu_share_mean"] == pytest.approx(1.0, abs=0.01)

@@ -75,7 +75,7 @@ def test_a_run_without_figures_has_none():
 
 
 def test_lost_rows_are_no_backlog_and_are_late_until_they_are_dropped():
-    # 10 rows/s for 100 s, of which 4 are processed and 6 dropped 50 s after their offer.
+    # 10 rows/s for 100 s: 4 are processed and 6 dropped 50 s after their offer.
     scorer, backlog = Scorer(100.0, slo_s=10.0), BacklogMeter(100.0)
     for each in (
         sample(0, processed_rows_per_s=4.0),

@@ -34,7 +34,7 @@ def test_an_overloaded_source_emits_rows_of_the_age_of_its_retention() -> None:
     tally = flink.tally("op")
     assert tally.processed_rows == 400 * 100
     assert tally.lost_rows == pytest.approx(220 * 50, abs=10 * 150)
-    # A tick begins with a row 60 s old and reads 1,000 rows, the last of which was offered 6.7 s later: 60 + 10 - 6.7.
+    # A tick begins with a row 60 s old and reads 1,000 rows; the last was offered 6.7 s later: 60 + 10 - 6.7.
     assert tally.emitted_lag_s == pytest.approx(60 + 10 - 1000 / 150, abs=0.1)
 
 
